@@ -1,0 +1,92 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Format is the version of the file format. A reader refuses every other one.
+const Format = 1
+
+// Header is the first line of a history: everything that a check needs to know
+// about the run and that no record says.
+type Header struct {
+	Lockpick int    `json:"lockpick"` // Format
+	Scenario string `json:"scenario"`
+	Version  string `json:"version"`
+	Testbed  string `json:"testbed"`
+	Seed     uint64 `json:"seed"`
+
+	Topology  Topology          `json:"topology"`
+	Lock      Lock              `json:"lock"`
+	Workload  Workload          `json:"workload"`
+	Bounds    Bounds            `json:"bounds"`
+	TimeScale float64           `json:"time_scale"`         // real time over scenario time; 1 in the simulator
+	Software  map[string]string `json:"software,omitempty"` // name to version
+	Labels    []string          `json:"labels,omitempty"`   // what the harness warns of, such as "owners are not unique"
+}
+
+// Topology names the lock's nodes and says how many of them grant it.
+type Topology struct {
+	Name   string   `json:"name"`
+	Nodes  []string `json:"nodes"`
+	Quorum int      `json:"quorum"` // nodes that must hold the owner's value for the lock to be granted
+}
+
+// Lock is what every client was given to lock with. TTL is 0 when the version
+// has no expiry.
+type Lock struct {
+	Key  string        `json:"key"`
+	TTL  time.Duration `json:"ttl"`
+	Wait time.Duration `json:"wait"`
+}
+
+// Workload says what the clients did with the lock.
+type Workload struct {
+	Resource string   `json:"resource"` // "register", "counter" or "stock"
+	Initial  int64    `json:"initial"`
+	Clients  []string `json:"clients"`
+	Rounds   int      `json:"rounds"` // critical sections that each client tries
+	Heed     bool     `json:"heed"`   // clients ask their lease before they write
+}
+
+// Bounds are the limits that bounded promises are held against; 0 means that
+// the check's own default applies, which its documentation states.
+type Bounds struct {
+	Availability       time.Duration `json:"availability,omitempty"`         // longest wait for a lock that no running client holds
+	CommandsPerAcquire float64       `json:"commands_per_acquire,omitempty"` // most commands that a grant may cost on average
+	RenewalsPerTTL     float64       `json:"renewals_per_ttl,omitempty"`     // most renewals of one lease in one TTL
+}
+
+// Validate reports the first reason why no check could rely on the header.
+func (h Header) Validate() error {
+	switch {
+	case h.Lockpick == 0:
+		return errors.New("this is not a lockpick history: its first line has no \"lockpick\" format number")
+	case h.Lockpick != Format:
+		return fmt.Errorf("format %d is not the format %d that this lockpick reads", h.Lockpick, Format)
+	case h.Scenario == "", h.Version == "", h.Testbed == "":
+		return errors.New("the header names no scenario, version or testbed")
+	case len(h.Topology.Nodes) == 0:
+		return errors.New("the header names no nodes")
+	case h.Topology.Quorum < 1 || h.Topology.Quorum > len(h.Topology.Nodes):
+		return fmt.Errorf("a quorum of %d does not fit %d nodes", h.Topology.Quorum, len(h.Topology.Nodes))
+	case len(h.Workload.Clients) == 0:
+		return errors.New("the header names no clients")
+	}
+	return nil
+}
+
+// History is a run that was recorded.
+type History struct {
+	Header  Header
+	Records []Record
+
+	// Complete is false when the file ends before the run did: the harness was
+	// killed, or the disk was full. What is there can still be checked.
+	Complete bool
+}
+
+// Line returns the line of the file that holds record i, from 1.
+func Line(i int) int { return i + 2 }

@@ -1,0 +1,130 @@
+package history
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Recorder writes a history as it happens. It is safe for concurrent use.
+//
+// Records of one instant may be added by several goroutines in any order. The
+// recorder sorts them by source, so that equal runs give equal files: it holds
+// back the records of the newest instant until a later one arrives, or Flush.
+type Recorder struct {
+	mu      sync.Mutex
+	out     *bufio.Writer
+	sum     hash.Hash
+	pending []pending // of one instant
+	seq     int
+	history History
+	err     error
+}
+
+type pending struct {
+	source string
+	seq    int
+	rec    Record
+}
+
+// NewRecorder writes the header to w, at once, and returns a recorder for the
+// run. The error is a header that is not valid or a write that failed.
+func NewRecorder(w io.Writer, h Header) (*Recorder, error) {
+	if err := h.Validate(); err != nil {
+		return nil, err
+	}
+	r := &Recorder{sum: sha256.New(), history: History{Header: h}}
+	r.out = bufio.NewWriterSize(io.MultiWriter(w, r.sum), 32<<10)
+	r.line(h)
+	r.flush()
+	return r, r.err
+}
+
+// Add takes a record of the given source: whoever adds records one after the
+// other. Two goroutines that may add at the same instant need two sources; the
+// names decide the order within the instant. A record that is older than one
+// that was already written is an error that Close returns.
+func (r *Recorder) Add(source string, rec Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.pending); n > 0 && r.pending[0].rec.T != rec.T {
+		if rec.T < r.pending[0].rec.T {
+			r.fail(fmt.Errorf("history: %s of %s at %v arrives after %v was recorded", rec.Op, rec.Who, rec.T, r.pending[0].rec.T))
+			return
+		}
+		r.settle()
+	}
+	r.seq++
+	r.pending = append(r.pending, pending{source, r.seq, rec})
+}
+
+// settle writes the records of the pending instant in their order.
+func (r *Recorder) settle() {
+	if len(r.pending) > 1 {
+		slices.SortFunc(r.pending, func(a, b pending) int {
+			if a.source != b.source {
+				if a.source < b.source {
+					return -1
+				}
+				return 1
+			}
+			return a.seq - b.seq
+		})
+	}
+	for i := range r.pending {
+		r.line(r.pending[i].rec)
+		r.history.Records = append(r.history.Records, r.pending[i].rec)
+	}
+	r.pending = r.pending[:0]
+}
+
+func (r *Recorder) line(v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	b = append(b, '\n')
+	if _, err := r.out.Write(b); err != nil {
+		r.fail(err)
+	}
+}
+
+// Flush hands everything that was added to the underlying writer. After it, a
+// record of the same instant may still be added.
+func (r *Recorder) Flush() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.settle()
+	r.flush()
+	return r.err
+}
+
+func (r *Recorder) flush() {
+	if err := r.out.Flush(); err != nil {
+		r.fail(err)
+	}
+}
+
+func (r *Recorder) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// Close ends the history at time t with an End note, whose text is empty or
+// says why the run is undecided, and returns what was recorded with the
+// hexadecimal SHA-256 of the file. The error is the first that any write met.
+func (r *Recorder) Close(t time.Duration, text string) (*History, string, error) {
+	r.Add("~", Record{T: t, Who: World, Kind: Note, Op: End, Text: text})
+	err := r.Flush()
+	r.history.Complete = err == nil
+	return &r.history, hex.EncodeToString(r.sum.Sum(nil)), err
+}

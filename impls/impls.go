@@ -1,0 +1,124 @@
+// Package impls is the contract between lockpick and a lock.
+//
+// It knows neither the harness nor the checks: a lock version imports this
+// package and its own client library, and nothing else of lockpick. The
+// versions themselves live in the packages below, one each, and are listed in
+// impls/catalog.
+//
+// The rule that surprises: an error that is none of the sentinels below means
+// that the outcome is unknown. A lock must never turn "I did not hear back"
+// into ErrNotAcquired, because the server may have granted it.
+package impls
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Errors that say what is known. Match them with errors.Is.
+var (
+	// ErrNotAcquired means that the lock was definitely not granted.
+	ErrNotAcquired = errors.New("impls: not acquired")
+
+	// ErrNotHeld means that the lease was definitely no longer ours.
+	ErrNotHeld = errors.New("impls: not held")
+)
+
+// Lock is one client's handle on one named lock. It is safe for concurrent use
+// unless the version's Traits say otherwise.
+type Lock interface {
+	// Acquire tries until it has the lock, Config.Wait has passed, or ctx is
+	// done. It returns ErrNotAcquired when the lock was definitely not granted.
+	// With any other error the outcome is unknown and the lock may be held on
+	// the server.
+	Acquire(ctx context.Context) (Lease, error)
+
+	// Release gives the lease back. It returns ErrNotHeld when the lease was no
+	// longer ours. With any other error the outcome is unknown.
+	Release(ctx context.Context, l Lease) error
+
+	// Close stops background work. It does not release.
+	Close() error
+}
+
+// Lease is one grant of a lock.
+type Lease struct {
+	Owner string          // the value stored for this grant
+	Fence uint64          // fencing number; 0 when the version has none
+	Until time.Time       // when the holder must assume it has lost the lock; zero when the version makes no claim
+	Lost  <-chan struct{} // closed when the version learns that the lease is gone; nil when it never does
+}
+
+// Extender is a Lock whose leases can be prolonged on request. Extend returns
+// the lease with its new Until, ErrNotHeld when the lease was no longer ours,
+// and any other error when the outcome is unknown.
+type Extender interface {
+	Extend(ctx context.Context, l Lease) (Lease, error)
+}
+
+// SharedLocker is a Lock that several clients may hold together in shared mode.
+// Its errors are those of Acquire.
+type SharedLocker interface {
+	AcquireShared(ctx context.Context) (Lease, error)
+}
+
+// Config says what a lock protects and for how long.
+type Config struct {
+	Key  string        // the name of the lock; versions store it as it is
+	TTL  time.Duration // how long one grant lasts unless it is renewed; versions without expiry ignore it
+	Wait time.Duration // how long Acquire keeps trying; 0 means one attempt
+}
+
+// Validate reports the first thing that no lock can work with.
+func (c Config) Validate() error {
+	switch {
+	case c.Key == "":
+		return errors.New("impls: the lock's key is empty")
+	case c.TTL < time.Millisecond:
+		return errors.New("impls: the lock's TTL is shorter than 1 ms, the finest step that Redis expires in")
+	case c.Wait < 0:
+		return errors.New("impls: the lock's wait is negative")
+	}
+	return nil
+}
+
+// Env is the world a version may touch: its client's servers and dice. It is
+// safe for concurrent use.
+type Env interface {
+	// Redis is the topology's entry point: the single node, or the primary that
+	// Sentinel names.
+	Redis() redis.UniversalClient
+
+	// Nodes are the independent primaries, for quorum locks. With one node it
+	// has the one element that Redis returns.
+	Nodes() []redis.UniversalClient
+
+	// Owner is this client's unique name. It stays the same for all its leases.
+	Owner() string
+
+	// Token is a value that no other call, of any client, returns: what the
+	// documents take a UUID for.
+	Token() string
+
+	// Rand is a source of chance that follows from the run's seed and from the
+	// name alone, so that a new use of chance does not move the others. Each
+	// call starts the stream anew; keep the source. It is not safe for
+	// concurrent use.
+	Rand(name string) *rand.Rand
+}
+
+// Version describes one lock implementation of the catalogue.
+type Version struct {
+	Name    string // as on the command line
+	Summary string // one sentence, mistakes included
+	Where   string // the document's section, or the library and its version
+	Traits  Traits
+
+	// New makes a handle for one client. It touches no server. The error is for
+	// a configuration that this version cannot work with.
+	New func(Env, Config) (Lock, error)
+}
