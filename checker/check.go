@@ -18,7 +18,17 @@ type Check struct {
 
 // All lists every check, in the order in which reports show them.
 func All() []Check {
-	return []Check{}
+	return []Check{
+		mutualExclusion(),
+		staleUse(),
+		ownership(),
+		honesty(),
+		noDeadlock(),
+		noOrphan(),
+		noLostUpdate(),
+		availability(),
+		footprint(),
+	}
 }
 
 // Lookup returns the check of that name.

@@ -137,8 +137,12 @@ func (s *Schedule) strike(a *armed) {
 	}
 	s.mu.Lock()
 	a.heal = heal
+	over = s.healed
 	s.mu.Unlock()
-	if a.For > 0 {
+	switch {
+	case over: // Heal came during the injection and has already passed by
+		s.mend(a)
+	case a.For > 0:
 		s.world.After(a.For, func() { s.mend(a) })
 	}
 }

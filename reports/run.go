@@ -3,6 +3,9 @@
 package reports
 
 import (
+	"fmt"
+	"strings"
+
 	"lockpick/checker"
 	"lockpick/checker/history"
 )
@@ -23,6 +26,10 @@ type Run struct {
 	History    string                     `json:"history"` // path of the file
 	SHA256     string                     `json:"history_sha256"`
 
+	// Deterministic says whether a second run with the same seed gave the same
+	// history; nil when there was none.
+	Deterministic *bool `json:"deterministic,omitempty"`
+
 	Records *history.History `json:"-"` // what the story is told from; nil when it is not to be told
 }
 
@@ -38,4 +45,21 @@ type Summary struct {
 	Runs       []Run  `json:"runs"`
 	Skipped    []Skip `json:"skipped,omitempty"`
 	AsExpected bool   `json:"as_expected"`
+}
+
+// SummaryFile is the file of a run directory that JSON writes.
+const SummaryFile = "summary.json"
+
+// HistoryFile names the file of a run directory that a run is recorded in.
+// Whatever a lock is called, the name is one of a plain file.
+func HistoryFile(scenario, version string, seed uint64) string {
+	safe := func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
+			return r
+		default:
+			return '-'
+		}
+	}
+	return fmt.Sprintf("%s.%s.%d.jsonl", strings.Map(safe, scenario), strings.Map(safe, version), seed)
 }

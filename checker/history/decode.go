@@ -3,6 +3,8 @@ package history
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,6 +67,18 @@ func Decode(r io.Reader) (*History, error) {
 	}
 	h.Complete = v.ended
 	return h, nil
+}
+
+// DecodeSum is Decode with the hexadecimal SHA-256 of the whole input, whether it
+// makes sense or not.
+func DecodeSum(r io.Reader) (*History, string, error) {
+	sum := sha256.New()
+	tee := io.TeeReader(r, sum)
+	h, err := Decode(tee)
+	if _, rest := io.Copy(io.Discard, tee); err == nil {
+		err = rest
+	}
+	return h, hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // decodeHeader first asks whether the line is a lockpick header at all, so that

@@ -56,8 +56,20 @@ const (
 
 // What the harness remarks (Note).
 const (
-	Quiet = "quiet" // all clients have stopped and all faults are healed
-	End   = "end"   // the run is complete; Text is "undecided: …" when its outcome cannot be judged
+	Quiet  = "quiet"  // all clients have stopped and all faults are healed
+	Looked = "looked" // the harness looked for keys on every node; Text is AfterLease for the second look
+	Stuck  = "stuck"  // the client Target did not finish: it waits for something that does not come
+	End    = "end"    // the run is complete; Text says why its outcome cannot be judged, and is empty when it can
+)
+
+// AfterLease is the Text of Looked and Keys records when the harness looked
+// after every lease had had time to end.
+const AfterLease = "after the lease"
+
+// The Text of Fault records.
+const (
+	Struck = "struck" // the fault was injected
+	Healed = "healed" // and its end was reached
 )
 
 // NoTTL is the TTL of a key that never expires.

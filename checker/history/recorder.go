@@ -24,6 +24,7 @@ type Recorder struct {
 	sum     hash.Hash
 	pending []pending // of one instant
 	seq     int
+	settled time.Duration // the instant of the newest record that was written
 	history History
 	err     error
 }
@@ -54,11 +55,15 @@ func NewRecorder(w io.Writer, h Header) (*Recorder, error) {
 func (r *Recorder) Add(source string, rec Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if n := len(r.pending); n > 0 && r.pending[0].rec.T != rec.T {
-		if rec.T < r.pending[0].rec.T {
-			r.fail(fmt.Errorf("history: %s of %s at %v arrives after %v was recorded", rec.Op, rec.Who, rec.T, r.pending[0].rec.T))
-			return
-		}
+	newest := r.settled
+	if len(r.pending) > 0 {
+		newest = r.pending[0].rec.T
+	}
+	if rec.T < newest {
+		r.fail(fmt.Errorf("history: %s of %s at %v arrives after %v was recorded", rec.Op, rec.Who, rec.T, newest))
+		return
+	}
+	if rec.T > newest {
 		r.settle()
 	}
 	r.seq++
@@ -81,6 +86,7 @@ func (r *Recorder) settle() {
 	for i := range r.pending {
 		r.line(r.pending[i].rec)
 		r.history.Records = append(r.history.Records, r.pending[i].rec)
+		r.settled = r.pending[i].rec.T
 	}
 	r.pending = r.pending[:0]
 }
@@ -119,11 +125,18 @@ func (r *Recorder) fail(err error) {
 	}
 }
 
+// last is a source that sorts after every name.
+const last = "\U0010FFFF"
+
 // Close ends the history at time t with an End note, whose text is empty or
 // says why the run is undecided, and returns what was recorded with the
 // hexadecimal SHA-256 of the file. The error is the first that any write met.
+// A history that lacks a record because of it gets no End, so that whoever reads
+// the file sees that it is cut short.
 func (r *Recorder) Close(t time.Duration, text string) (*History, string, error) {
-	r.Add("~", Record{T: t, Who: World, Kind: Note, Op: End, Text: text})
+	if r.Flush() == nil {
+		r.Add(last, Record{T: t, Who: World, Kind: Note, Op: End, Text: text})
+	}
 	err := r.Flush()
 	r.history.Complete = err == nil
 	return &r.history, hex.EncodeToString(r.sum.Sum(nil)), err

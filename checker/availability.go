@@ -1,0 +1,152 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"lockpick/checker/history"
+)
+
+// availableWithoutTTL is the bound for locks that never expire.
+const availableWithoutTTL = time.Minute
+
+func availability() Check {
+	return Check{
+		Name:    "availability",
+		Letter:  "A",
+		Promise: "A client that wants a lock which no running client holds gets it within a bound.",
+		How: "From every acquire of a client that was neither paused nor dead meanwhile, the time is taken away in which " +
+			"some running client believed in a lease. The longest stretch that is left must not exceed the header's bound, " +
+			"by default twice the TTL, or 60 s without a TTL. And no acquire may end without the lock when no running " +
+			"client had it, was getting it, or was giving it back at any time of the call. The probe does not count. " +
+			"Unknown when there was no such acquire.",
+		judge: judgeAvailability,
+	}
+}
+
+func judgeAvailability(h *history.History) Result {
+	ix := newIndex(h)
+	bound := ix.bound()
+	held, near := ix.held(), ix.near()
+	var ev evidence
+	var acquires, granted, gaveUp, judged int
+	var longest time.Duration
+	for i := range ix.ops {
+		o := &ix.ops[i]
+		if o.name != history.Acquire || o.client.probe() {
+			continue
+		}
+		acquires++
+		switch o.outcome {
+		case history.OK:
+			granted++
+		case history.Fail, history.Unknown:
+			gaveUp++
+		}
+		wait := span{o.from, max(o.from, min(o.to, ix.stopped()))}
+		if o.client.disturbed(wait) {
+			continue
+		}
+		judged++
+		gap := longestGap(wait, held)
+		longest = max(longest, gap.length())
+		switch {
+		case gap.length() > bound:
+			ix.tellWait(&ev, o, gap)
+		case (o.outcome == history.Fail || o.outcome == history.Unknown) && !meetsAny(wait, near):
+			ix.tellFalseFailure(&ev, o)
+		}
+	}
+	figures := []Figure{
+		{Name: "acquires", Value: float64(acquires)},
+		{Name: "granted", Value: float64(granted)},
+		{Name: "gave up", Value: float64(gaveUp)},
+		{Name: "longest gap", Value: longest.Seconds(), Unit: "s"},
+	}
+	if judged == 0 {
+		return undecided("no client that ran all the while tried to get the lock", figures...)
+	}
+	return ev.result(figures...)
+}
+
+func (ix *index) bound() time.Duration {
+	switch header := ix.h.Header; {
+	case header.Bounds.Availability > 0:
+		return header.Bounds.Availability
+	case header.Lock.TTL > 0:
+		return 2 * header.Lock.TTL
+	default:
+		return availableWithoutTTL
+	}
+}
+
+// held is when some running client believed in a lease.
+func (ix *index) held() []span {
+	var spans []span
+	for i := range ix.holds {
+		spans = append(spans, ix.holder(i).running(ix.holds[i].span)...)
+	}
+	return union(spans)
+}
+
+// near is when some running client had the lock in the widest sense: from the
+// call of the acquire that yielded the lease until its release had returned and
+// the servers no longer held it.
+func (ix *index) near() []span {
+	var spans []span
+	for i := range ix.leases {
+		l := &ix.leases[i]
+		s := span{ix.ops[l.acquire].from, ix.holds[l.hold].to}
+		if l.release >= 0 {
+			s.to = max(s.to, ix.ops[l.release].to)
+		}
+		if ix.observed {
+			if r, ok := ix.served(l); ok {
+				s.to = max(s.to, r.to)
+			}
+		}
+		s.to = min(s.to, ix.end)
+		spans = append(spans, l.client.running(s)...)
+	}
+	return union(spans)
+}
+
+// tellWait adds the finding that an acquire waited too long for a free lock.
+func (ix *index) tellWait(ev *evidence, o *op, gap span) {
+	cause := fmt.Sprintf("%s waited %v, from %v on, for a lock that no running client held", o.client.name, gap.length(), gap.from)
+	who, why, record := ix.blame(o, gap)
+	ev.add(gap.to, []string{who, o.client.name}, cause+why, o.begin, o.end, record)
+}
+
+// tellFalseFailure adds the finding that an acquire failed although the lock was
+// free all the time.
+func (ix *index) tellFalseFailure(ev *evidence, o *op) {
+	how := "was refused"
+	if o.outcome == history.Unknown {
+		how = "gave up"
+	}
+	cause := fmt.Sprintf("%s %s at %v after %v although no running client held the lock at any time of the call%s",
+		o.client.name, how, o.to, o.length(), quoted(ix.rec(o.end).Error))
+	who, why, record := ix.blame(o, o.span)
+	ev.add(o.to, []string{who, o.client.name}, cause+why, o.begin, o.end, record)
+}
+
+// blame says who or what kept the lock from an acquire in s: the client whose
+// key the servers kept, else the client that stood still with a lease, else the
+// faults that were in force.
+func (ix *index) blame(o *op, s span) (who, why string, record int) {
+	at := s.from + s.length()/2
+	if lives := ix.keys().livesAt(at); len(lives) > 0 {
+		return lives[0].holder, ": " + ix.keeper(at), lives[0].begin
+	}
+	for i := range ix.leases {
+		l := &ix.leases[i]
+		if text := ix.whereabouts(l.client.name, at); text != "" && l.client != o.client && l.from <= at && l.release < 0 {
+			return l.client.name, fmt.Sprintf(": it was granted to %s at %v%s", l.client.name, l.from, text), ix.ops[l.acquire].end
+		}
+	}
+	if text := ix.faultsIn(s); text != "" {
+		return "", ": " + text, -1
+	}
+	return "", "", -1
+}

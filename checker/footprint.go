@@ -1,0 +1,208 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"lockpick/checker/history"
+)
+
+// renewalsPerTTL is the bound when the header has none. A watchdog that renews
+// at a third of the TTL needs three.
+const renewalsPerTTL = 4
+
+func footprint() Check {
+	return Check{
+		Name:    "footprint",
+		Letter:  "F",
+		Promise: "The lock costs what it must: no command without need, and none once it is given back.",
+		How: "Counts, always. Violated when a client that has given back every lease and has no operation open sends a " +
+			"command; when one lease is renewed more often in one TTL than the header's bound, by default 4, with one more " +
+			"allowed; or when a grant costs more commands on average than the header's bound, which has no default. " +
+			"Unknown when no node was observed.",
+		judge: judgeFootprint,
+	}
+}
+
+func judgeFootprint(h *history.History) Result {
+	ix := newIndex(h)
+	var ev evidence
+	commands := ix.background(&ev)
+	renewals := ix.renewals(&ev)
+	grants := 0
+	for i := range ix.leases {
+		if !ix.leases[i].client.probe() {
+			grants++
+		}
+	}
+	figures := ix.costs(grants)
+	if ix.observed {
+		figures = append(figures, Figure{Name: "renewals", Value: float64(renewals)})
+		if grants > 0 {
+			each := float64(commands) / float64(grants)
+			figures = append(figures, Figure{Name: "commands per acquire", Value: each})
+			if most := h.Header.Bounds.CommandsPerAcquire; most > 0 && each > most && h.Complete {
+				ev.add(ix.end, nil, fmt.Sprintf("a grant cost %.1f commands on average, more than %g: %d commands for %d grants", each, most, commands, grants))
+			}
+		}
+	}
+	if !ix.observed {
+		return undecided("no node's record of the commands", figures...)
+	}
+	return ev.result(figures...)
+}
+
+// background finds commands of clients that hold nothing and do nothing, and
+// counts the commands of all clients but the probe.
+func (ix *index) background(ev *evidence) int {
+	busy := map[*client][]span{}
+	for i := range ix.ops {
+		o := &ix.ops[i]
+		busy[o.client] = append(busy[o.client], o.span)
+	}
+	for i := range ix.leases {
+		l := &ix.leases[i]
+		busy[l.client] = append(busy[l.client], span{l.from, max(l.from, ix.released(l))})
+	}
+	for c, spans := range busy {
+		busy[c] = union(spans)
+	}
+	n := 0
+	for i := range ix.h.Records {
+		r := ix.rec(i)
+		if r.Kind != history.Observe || r.Op != history.Command || !ix.nodes[r.Who] || r.Client == "" {
+			continue
+		}
+		c := ix.clients[r.Client]
+		if c == nil || !c.probe() {
+			n++
+		}
+		if c == nil {
+			continue
+		}
+		sent := cmp.Or(r.Sent, r.T)
+		spans := busy[c]
+		k := firstAfter(spans, sent)
+		if k == 0 || c.crashed <= sent || k < len(spans) && spans[k].covers(sent) {
+			continue // before its first operation, it was getting ready
+		}
+		cause := fmt.Sprintf("%s sent %s at %v, %v after its last operation had ended, while it held nothing",
+			c.name, describe(r.Command), sent, sent-spans[k-1].to)
+		ev.add(r.T, []string{c.name}, cause, i)
+	}
+	return n
+}
+
+// describe names a command.
+func describe(command []string) string {
+	if len(command) == 0 {
+		return "a command"
+	}
+	return strings.ToUpper(command[0])
+}
+
+// renewals finds leases that are renewed too often and counts all renewals.
+// Several lives of one lease, on several nodes, are looked at one by one.
+func (ix *index) renewals(ev *evidence) int {
+	most := cmp.Or(ix.h.Header.Bounds.RenewalsPerTTL, renewalsPerTTL)
+	ttl := ix.h.Header.Lock.TTL
+	total := 0
+	for _, l := range ix.keys().lives {
+		var own []int
+		for _, m := range l.terms {
+			if m.op == history.Renewed && m.by == l.holder && !ix.acquiring(l.holder, m.at) {
+				own = append(own, m.record)
+			}
+		}
+		total += len(own)
+		hold := min(l.to, ix.end) - l.from
+		if ttl <= 0 || len(own) == 0 || l.to == forever && !ix.h.Complete {
+			continue
+		}
+		allowed := most*hold.Seconds()/ttl.Seconds() + 1
+		if float64(len(own)) <= allowed {
+			continue
+		}
+		cause := fmt.Sprintf("%s renewed one lease %d times in %v%s: %.1f times per TTL of %v, more than %g",
+			l.holder, len(own), hold, ix.on(l.node), float64(len(own))*ttl.Seconds()/hold.Seconds(), ttl, most)
+		ev.add(ix.rec(own[len(own)-1]).T, []string{l.holder}, cause, l.begin, own[0], own[len(own)-1])
+	}
+	return total
+}
+
+// acquiring reports whether the client was inside an acquire at t: the TTL that
+// a second command sets is no renewal.
+func (ix *index) acquiring(name string, t time.Duration) bool {
+	c := ix.clients[name]
+	if c == nil {
+		return false
+	}
+	n := sort.Search(len(c.ops), func(k int) bool { return ix.ops[c.ops[k]].from > t }) - 1
+	for n >= 0 && ix.ops[c.ops[n]].name != history.Acquire {
+		n--
+	}
+	return n >= 0 && ix.ops[c.ops[n]].open(t)
+}
+
+// costs are the figures that an operator watches.
+func (ix *index) costs(grants int) []Figure {
+	var waits, holds []time.Duration
+	var ended, gaveUp, refused float64
+	for i := range ix.ops {
+		o := &ix.ops[i]
+		if o.client.probe() || o.outcome == "" {
+			continue
+		}
+		switch o.name {
+		case history.Acquire:
+			ended++
+			waits = append(waits, o.length())
+			if o.outcome != history.OK {
+				gaveUp++
+			}
+		case history.Release:
+			if o.outcome == history.Fail {
+				refused++
+			}
+		}
+	}
+	for i := range ix.holds {
+		if !ix.holder(i).probe() {
+			holds = append(holds, ix.holds[i].length())
+		}
+	}
+	figures := []Figure{
+		{Name: "grants", Value: float64(grants)},
+		{Name: "releases refused", Value: refused},
+	}
+	if len(holds) > 0 {
+		figures = append(figures,
+			Figure{Name: "hold time, mean", Value: mean(holds), Unit: "s"},
+			Figure{Name: "hold time, p99", Value: p99(holds), Unit: "s"})
+	}
+	if ended > 0 {
+		figures = append(figures,
+			Figure{Name: "wait time, mean", Value: mean(waits), Unit: "s"},
+			Figure{Name: "gave up", Value: 100 * gaveUp / ended, Unit: "%"})
+	}
+	return figures
+}
+
+func mean(ds []time.Duration) float64 {
+	sum := 0.0
+	for _, d := range ds {
+		sum += d.Seconds()
+	}
+	return sum / float64(len(ds))
+}
+
+// p99 sorts ds in place.
+func p99(ds []time.Duration) float64 {
+	slices.Sort(ds)
+	return ds[int(math.Ceil(0.99*float64(len(ds))))-1].Seconds()
+}

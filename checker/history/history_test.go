@@ -1,0 +1,324 @@
+package history_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lockpick/checker/history"
+)
+
+func header() history.Header {
+	return history.Header{
+		Lockpick: history.Format, Scenario: "gc-pause", Version: "lua-release", Testbed: "sim", Seed: 7,
+		Topology:  history.Topology{Name: "single", Nodes: []string{"redis-1"}, Quorum: 1},
+		Lock:      history.Lock{Key: "order:123", TTL: 30 * time.Second, Wait: time.Minute},
+		Workload:  history.Workload{Resource: "stock", Initial: 200, Clients: []string{"client-1"}, Rounds: 1, Heed: true},
+		Bounds:    history.Bounds{Availability: time.Second, CommandsPerAcquire: 2.5, RenewalsPerTTL: 4},
+		TimeScale: 1, Software: map[string]string{"go": "go1.26"}, Labels: []string{"owners are not unique"},
+	}
+}
+
+func mustRecorder(tb testing.TB, w *bytes.Buffer) *history.Recorder {
+	tb.Helper()
+	r, err := history.NewRecorder(w, header())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// records has every field in use somewhere.
+func records() []history.Record {
+	return []history.Record{
+		{T: 1, Who: "client-1", Kind: history.Invoke, Op: history.Acquire, ID: 1, Round: 1, Key: "order:123"},
+		{T: 2, Who: "redis-1", Kind: history.Observe, Op: history.Command, Client: "client-1", Command: []string{"SET", "order:123", "<a>&\n"}, Reply: "OK", Sent: 1},
+		{T: 2, Who: "redis-1", Kind: history.Observe, Op: history.Granted, Key: "order:123", Owner: "a", Holder: "client-1", Client: "client-1", TTL: history.NoTTL},
+		{T: 3, Who: "client-1", Kind: history.OK, Op: history.Acquire, ID: 1, Round: 1, Owner: "a", Fence: 9, Until: 30},
+		{T: 4, Who: history.World, Kind: history.Fault, Op: "pause", Target: "client-1", For: 5, Text: history.Struck, Error: "x"},
+		{T: 5, Who: "client-1", Kind: history.Invoke, Op: history.Write, ID: 2, Value: history.Int(0), Was: "1"},
+		{T: 6, Who: "client-1", Kind: history.Unknown, Op: history.Write, ID: 2},
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	var file bytes.Buffer
+	r := mustRecorder(t, &file)
+	for _, rec := range records() {
+		r.Add("one", rec)
+	}
+	h, sum, err := r.Close(9, "undecided: why")
+	if err != nil || len(sum) != 64 {
+		t.Fatalf("Close = %q, %v", sum, err)
+	}
+	got, err := history.Decode(bytes.NewReader(file.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, h) {
+		t.Errorf("decoded\n%+v\nrecorded\n%+v", got, h)
+	}
+	if !got.Complete || len(got.Records) != len(records())+1 {
+		t.Errorf("complete %t with %d records", got.Complete, len(got.Records))
+	}
+}
+
+// Every prefix of a file is a history of the records whose lines are whole.
+func TestDecodeTruncated(t *testing.T) {
+	var file bytes.Buffer
+	r := mustRecorder(t, &file)
+	for _, rec := range records() {
+		r.Add("one", rec)
+	}
+	if _, _, err := r.Close(9, ""); err != nil {
+		t.Fatal(err)
+	}
+	whole := file.Bytes()
+	first := bytes.IndexByte(whole, '\n') + 1
+	for n := first; n < len(whole)-1; n++ {
+		h, err := history.Decode(bytes.NewReader(whole[:n]))
+		if h == nil || h.Complete {
+			t.Fatalf("cut after %d bytes: %+v, %v", n, h, err)
+		}
+		lines := bytes.Count(whole[:n], []byte("\n")) - 1
+		inside := whole[n-1] != '\n'
+		var at *history.LineError
+		switch {
+		case !inside && err != nil:
+			t.Errorf("cut after %d bytes, between lines: %v", n, err)
+		case !inside && len(h.Records) != lines:
+			t.Errorf("cut after %d bytes: %d records, want %d", n, len(h.Records), lines)
+		case inside && whole[n] == '\n': // the line is whole but for its end
+		case inside && (!errors.As(err, &at) || at.Line != lines+2):
+			t.Errorf("cut after %d bytes, in line %d: %v", n, lines+2, err)
+		}
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	head, err := json.Marshal(header())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const invoke = `{"t":5,"who":"c","kind":"invoke","op":"acquire","id":1}`
+	const note = `{"t":5,"who":"world","kind":"note","op":"end"}`
+	older := strings.Replace(string(head), `"lockpick":1`, `"lockpick":2`, 1)
+	tests := []struct {
+		name, text string
+		line       int
+		want       string
+	}{
+		{"nothing", "", 1, "empty"},
+		{"a foreign file", "hello\nworld\n", 1, "not a lockpick history"},
+		{"foreign JSON", `{"type":"invoke"}`, 1, "not a lockpick history"},
+		{"another format", older, 1, "format 2"},
+		{"an unknown field in the header", strings.Replace(string(head), `"seed"`, `"sead"`, 1), 1, "sead"},
+		{"a header without nodes", `{"lockpick":1,"scenario":"s","version":"v","testbed":"t"}`, 1, "no nodes"},
+		{"an unknown field", string(head) + "\n" + invoke + "\n" + `{"t":6,"who":"c","kind":"ok","op":"acquire","id":1,"token":"x"}`, 3, "token"},
+		{"time that runs backwards", string(head) + "\n" + invoke + "\n" + `{"t":4,"who":"c","kind":"ok","op":"acquire","id":1}`, 3, "backwards"},
+		{"negative time", string(head) + "\n" + `{"t":-1,"who":"c","kind":"note","op":"x"}`, 2, "backwards"},
+		{"an end without a begin", string(head) + "\n" + `{"t":4,"who":"c","kind":"ok","op":"acquire","id":1}`, 2, "without having begun"},
+		{"a second begin", string(head) + "\n" + invoke + "\n" + invoke, 3, "begins twice"},
+		{"a second end", string(head) + "\n" + invoke + strings.Repeat("\n"+`{"t":6,"who":"c","kind":"ok","op":"acquire","id":1}`, 2), 4, "without having begun"},
+		{"an end of another's operation", string(head) + "\n" + invoke + "\n" + `{"t":6,"who":"d","kind":"ok","op":"acquire","id":1}`, 3, "began as"},
+		{"no id", string(head) + "\n" + `{"t":6,"who":"d","kind":"ok","op":"acquire"}`, 2, "no id"},
+		{"a kind that is none", string(head) + "\n" + `{"t":6,"who":"d","kind":"info","op":"acquire"}`, 2, "not a kind"},
+		{"nobody", string(head) + "\n" + `{"t":6,"kind":"note","op":"x"}`, 2, "needs"},
+		{"something after the end", string(head) + "\n" + note + "\n" + invoke, 3, "after the end"},
+		{"an empty line", string(head) + "\n\n" + invoke, 2, "middle"},
+		{"two records on a line", string(head) + "\n" + invoke + note, 2, "more than one"},
+		{"a line without end", string(head) + "\n" + strings.Repeat("x", history.MaxLine+1), 2, "too long"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h, err := history.Decode(strings.NewReader(tt.text))
+			var at *history.LineError
+			if !errors.As(err, &at) {
+				t.Fatalf("Decode = %v, %v", h, err)
+			}
+			if at.Line != tt.line || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %q, want line %d and %q", err, tt.line, tt.want)
+			}
+			if h != nil && h.Complete {
+				t.Error("the history counts as complete")
+			}
+		})
+	}
+}
+
+// Records of one instant are ordered by source, whatever order they come in.
+func TestRecorderOrder(t *testing.T) {
+	want := ""
+	for _, order := range [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "c", "a"}} {
+		var file bytes.Buffer
+		r := mustRecorder(t, &file)
+		var wg sync.WaitGroup
+		for _, source := range order {
+			wg.Add(1)
+			func() {
+				defer wg.Done()
+				for i := range 3 {
+					r.Add(source, history.Record{T: 5, Who: source, Kind: history.Note, Op: fmt.Sprint(i)})
+				}
+			}()
+		}
+		wg.Wait()
+		// a source that sorts after the recorder's own must still come before the end
+		r.Add("列", history.Record{T: 6, Who: "列", Kind: history.Note, Op: "last"})
+		_, sum, err := r.Close(6, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == "" {
+			want = sum
+		}
+		if sum != want {
+			t.Errorf("order %v gives another file:\n%s", order, file.String())
+		}
+		if h, err := history.Decode(&file); err != nil || !h.Complete {
+			t.Errorf("Decode: %v", err)
+		}
+	}
+}
+
+func TestRecorderConcurrent(t *testing.T) {
+	var file bytes.Buffer
+	r := mustRecorder(t, &file)
+	var wg sync.WaitGroup
+	for c := range 8 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := range 100 {
+				r.Add(fmt.Sprint("source ", c), history.Record{T: 5, Who: "w", Kind: history.Note, Op: fmt.Sprint(i)})
+			}
+		}()
+	}
+	wg.Wait()
+	h, _, err := r.Close(6, "")
+	if err != nil || len(h.Records) != 801 {
+		t.Fatalf("%d records, %v", len(h.Records), err)
+	}
+	for i, rec := range h.Records[:800] {
+		if rec.Op != fmt.Sprint(i%100) {
+			t.Fatalf("record %d is %q", i, rec.Op)
+		}
+	}
+}
+
+func TestRecorderRefusesThePast(t *testing.T) {
+	tests := []struct {
+		name  string
+		flush bool
+	}{
+		{"while the later record is held back", false},
+		{"after the later record was written", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var file bytes.Buffer
+			r := mustRecorder(t, &file)
+			r.Add("a", history.Record{T: 5, Who: "a", Kind: history.Note, Op: "x"})
+			if tt.flush {
+				if err := r.Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.Add("b", history.Record{T: 4, Who: "b", Kind: history.Note, Op: "y"})
+			h, _, err := r.Close(6, "")
+			if err == nil || h.Complete {
+				t.Errorf("Close = complete %t, %v", h.Complete, err)
+			}
+			again, err := history.Decode(&file)
+			if err != nil || again.Complete {
+				t.Errorf("the file counts as complete %t, %v", again.Complete, err)
+			}
+		})
+	}
+}
+
+type brokenWriter struct{ left int }
+
+func (w *brokenWriter) Write(b []byte) (int, error) {
+	if w.left -= len(b); w.left < 0 {
+		return 0, errors.New("the disk is full")
+	}
+	return len(b), nil
+}
+
+func TestRecorderTellsOfAFullDisk(t *testing.T) {
+	r, err := history.NewRecorder(&brokenWriter{left: 1000}, header())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		r.Add("a", history.Record{T: time.Duration(i), Who: "a", Kind: history.Note, Op: "x"})
+	}
+	h, _, err := r.Close(2000, "")
+	if err == nil || h.Complete {
+		t.Errorf("Close = complete %t, %v", h.Complete, err)
+	}
+	if _, err := history.NewRecorder(&brokenWriter{}, header()); err == nil {
+		t.Error("NewRecorder does not tell that it could not write")
+	}
+	if _, err := history.NewRecorder(&bytes.Buffer{}, history.Header{}); err == nil {
+		t.Error("NewRecorder takes an empty header")
+	}
+}
+
+// FuzzDecode: what can be read can be written and read again; nothing panics.
+func FuzzDecode(f *testing.F) {
+	var file bytes.Buffer
+	r, err := history.NewRecorder(&file, header())
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, rec := range records() {
+		r.Add("one", rec)
+	}
+	if _, _, err := r.Close(9, ""); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(file.Bytes())
+	f.Add(file.Bytes()[:file.Len()/2])
+	f.Add([]byte("{}"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, err := history.Decode(bytes.NewReader(b))
+		if err != nil {
+			if h != nil && h.Complete {
+				t.Fatal("an error, and complete")
+			}
+			return
+		}
+		var again bytes.Buffer
+		r, err := history.NewRecorder(&again, h.Header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rec := range h.Records {
+			if h.Complete && rec.Op == history.End && rec.Kind == history.Note {
+				if _, _, err := r.Close(rec.T, rec.Text); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			r.Add("one", rec)
+		}
+		if err := r.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := history.Decode(&again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Complete != h.Complete || len(got.Records) != len(h.Records) {
+			t.Fatalf("the round trip changed the history")
+		}
+	})
+}

@@ -1,0 +1,268 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"lockpick/checker/history"
+)
+
+func honesty() Check {
+	return Check{
+		Name:    "honesty",
+		Letter:  "H",
+		Promise: "What the lock tells its caller is what the servers did.",
+		How: "Client and node records side by side. Acquire ok: at some instant of the call a quorum held the owner's " +
+			"value. Until: not later than the servers' expiry as they knew it then, with no slack. Acquire refused: no " +
+			"quorum still holds a value of this call. Extend ok: the servers held it without a gap. Release ok: this call " +
+			"removed the value; release refused: it did not. An unknown outcome promises nothing. Unknown when no node " +
+			"was observed.",
+		judge: judgeHonesty,
+	}
+}
+
+func judgeHonesty(h *history.History) Result {
+	ix := newIndex(h)
+	if !ix.observed {
+		return undecided("no node's record of the key")
+	}
+	if ix.tried() == 0 {
+		return undecided("no client tried to get the lock")
+	}
+	var ev evidence
+	for i := range ix.ops {
+		o := &ix.ops[i]
+		switch {
+		case o.name == history.Acquire && o.outcome == history.OK:
+			ix.judgeGrant(&ev, o)
+		case o.name == history.Acquire && o.outcome == history.Fail:
+			ix.judgeRefusal(&ev, o)
+		case o.name == history.Extend && o.outcome == history.OK && o.lease >= 0:
+			ix.judgeExtension(&ev, o)
+		case o.name == history.Release && o.outcome == history.OK:
+			ix.judgeRelease(&ev, o)
+		case o.name == history.Release && o.outcome == history.Fail:
+			ix.judgeNotHeld(&ev, o)
+		}
+	}
+	return ev.result()
+}
+
+// judgeGrant: acquire said ok.
+func (ix *index) judgeGrant(ev *evidence, o *op) {
+	l := &ix.leases[o.lease]
+	if _, ok := ix.served(l); !ok {
+		cause := fmt.Sprintf("%s was told at %v that it has the lock, but %s", o.client.name, o.to, ix.shortfall(l, o))
+		ev.add(o.to, []string{o.client.name}, cause, o.begin, o.end)
+		return
+	}
+	ix.judgeClaim(ev, l, o)
+}
+
+// shortfall says how near to a quorum a client's value came during o.
+func (ix *index) shortfall(l *lease, o *op) string {
+	nodes := map[string]bool{}
+	for _, life := range ix.keys().of(l.client.name, l.owner) {
+		if life.meets(o.span) {
+			nodes[life.node] = true
+		}
+	}
+	if len(nodes) > 0 {
+		return fmt.Sprintf("only %d of %d nodes held its value, and %d are needed",
+			len(nodes), len(ix.nodes), ix.h.Header.Topology.Quorum)
+	}
+	text := "the servers never held its value"
+	for _, life := range ix.keys().lives {
+		if life.meets(o.span) && life.holder != "" {
+			return fmt.Sprintf("%s: at that time the key was that of %s", text, life.holder)
+		}
+	}
+	return text
+}
+
+// judgeClaim holds the Until that came with o against the servers' expiry.
+func (ix *index) judgeClaim(ev *evidence, l *lease, o *op) {
+	claim := ix.rec(o.end).Until
+	if claim == 0 {
+		return
+	}
+	since := ix.ops[l.acquire].from
+	until, ok := ix.expiryOf(l.client.name, l.owner, since, o.to)
+	if !ok || claim <= until {
+		return
+	}
+	cause := fmt.Sprintf("%s was told at %v that the lock is its own until %v, %v longer than the servers granted it",
+		l.client.name, o.to, claim, claim-until)
+	ev.add(o.to, []string{l.client.name}, cause, o.begin, o.end, ix.lastTerm(l, o.to))
+}
+
+// lastTerm returns the record that last set how long a lease lives, at t.
+func (ix *index) lastTerm(l *lease, t time.Duration) int {
+	record := -1
+	for _, life := range ix.keys().of(l.client.name, l.owner) {
+		for _, m := range life.terms {
+			if m.at <= t {
+				record = max(record, m.record)
+			}
+		}
+	}
+	return record
+}
+
+// judgeRefusal: acquire said that it was definitely not granted.
+func (ix *index) judgeRefusal(ev *evidence, o *op) {
+	nodes := map[string]*life{}
+	for _, life := range ix.keys().of(o.client.name, "") {
+		if o.covers(life.from) && life.to > o.to {
+			nodes[life.node] = life
+		}
+	}
+	if quorum := ix.h.Header.Topology.Quorum; len(nodes) == 0 || len(nodes) < quorum {
+		return
+	}
+	records := []int{o.begin, o.end}
+	for _, name := range ix.h.Header.Topology.Nodes {
+		if l := nodes[name]; l != nil {
+			records = append(records, l.begin)
+		}
+	}
+	cause := fmt.Sprintf("%s was told at %v that it does not have the lock, but the servers had granted it and still held it", o.client.name, o.to)
+	ev.add(o.to, []string{o.client.name}, cause+quoted(ix.rec(o.end).Error), records...)
+}
+
+// quoted is an error in brackets.
+func quoted(err string) string {
+	if err == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s)", err)
+}
+
+// judgeExtension: extend said ok.
+func (ix *index) judgeExtension(ev *evidence, o *op) {
+	l := &ix.leases[o.lease]
+	r, ok := ix.served(l)
+	if !ok {
+		return // the acquire lied; that is told already
+	}
+	if r.to > o.to || r.to >= o.from && ix.prolonged(l, o, r.to) {
+		ix.judgeClaim(ev, l, o)
+		return
+	}
+	cause := fmt.Sprintf("%s was told at %v that its lease goes on, but it had ended: %s", o.client.name, o.to, ix.story(r.last))
+	ev.add(o.to, []string{o.client.name}, cause, o.begin, o.end, r.last.end)
+}
+
+// prolonged reports whether o prolonged the lease on some node before t.
+func (ix *index) prolonged(l *lease, o *op, t time.Duration) bool {
+	for _, life := range ix.keys().of(l.client.name, l.owner) {
+		for _, m := range life.terms {
+			if m.op != history.Granted && o.covers(m.at) && m.at <= t {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// removal is what a release did to the value that it was to remove.
+type removal struct {
+	removed []*life // by this client, during the call
+	left    int     // nodes that still held the value when it returned
+	last    *life   // the newest that had ended before; nil when there was none
+}
+
+func (ix *index) removalOf(o *op) removal {
+	var out removal
+	for _, l := range ix.keys().of(o.client.name, ix.rec(o.begin).Owner) {
+		switch {
+		case l.from > o.to:
+		case l.to > o.to:
+			out.left++
+		case l.to >= o.from && l.by == o.client.name && (l.how == deleted || l.how == replaced):
+			out.removed = append(out.removed, l)
+		case out.last == nil || l.to >= out.last.to:
+			out.last = l
+		}
+	}
+	return out
+}
+
+// judgeRelease: release said ok.
+func (ix *index) judgeRelease(ev *evidence, o *op) {
+	if ix.nested(o) {
+		return
+	}
+	r := ix.removalOf(o)
+	quorum := ix.h.Header.Topology.Quorum
+	if len(r.removed) > 0 && r.left < quorum {
+		return
+	}
+	if ev.full() {
+		ev.total++
+		return
+	}
+	who := []string{o.client.name}
+	cause := fmt.Sprintf("%s was told at %v that it gave the lock back, but ", o.client.name, o.to)
+	records := []int{o.begin, o.end}
+	switch victim := ix.deletedInstead(o); {
+	case victim != nil:
+		cause += fmt.Sprintf("it deleted the key of %s instead", victim.holder)
+		who, records = append(who, victim.holder), append(records, victim.end)
+		if r.last != nil {
+			cause += ": before, " + ix.story(r.last)
+			records = append(records, r.last.end)
+		}
+	case r.left > 0:
+		cause += fmt.Sprintf("%d of %d nodes still held it", r.left, len(ix.nodes))
+	case r.last != nil:
+		cause += "this call removed nothing: before, " + ix.story(r.last)
+		records = append(records, r.last.end)
+	default:
+		cause += "the servers had never held its value"
+	}
+	ev.add(o.to, who, cause, records...)
+}
+
+// deletedInstead returns another client's life that this call ended.
+func (ix *index) deletedInstead(o *op) *life {
+	for _, l := range ix.keys().lives {
+		if l.how == deleted && l.by == o.client.name && l.holder != l.by && o.covers(l.to) {
+			return l
+		}
+	}
+	return nil
+}
+
+// nested reports whether the client still had another lease of the same owner,
+// so that this release had nothing to remove yet.
+func (ix *index) nested(o *op) bool {
+	if o.lease < 0 {
+		return false
+	}
+	own := &ix.leases[o.lease]
+	for _, n := range ix.leasesIn(section{own.client, own.round}) {
+		l := &ix.leases[n]
+		if l != own && l.owner == own.owner && l.from <= o.from && ix.released(l) > o.to {
+			return true
+		}
+	}
+	return false
+}
+
+// judgeNotHeld: release said that the lease was no longer the client's.
+func (ix *index) judgeNotHeld(ev *evidence, o *op) {
+	r := ix.removalOf(o)
+	quorum := ix.h.Header.Topology.Quorum
+	if len(r.removed) == 0 || r.left >= quorum {
+		return
+	}
+	for _, s := range ix.reigns(o.client.name, ix.rec(o.begin).Owner) {
+		if s.last == nil || s.last.by != o.client.name || !o.covers(s.to) {
+			continue
+		}
+		cause := fmt.Sprintf("%s was told at %v that the lock was no longer its own, but this call removed it", o.client.name, o.to)
+		ev.add(o.to, []string{o.client.name}, cause+quoted(ix.rec(o.end).Error), o.begin, o.end, s.last.end)
+		return
+	}
+}

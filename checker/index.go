@@ -1,0 +1,295 @@
+package checker
+
+import (
+	"strings"
+	"time"
+
+	"lockpick/checker/history"
+)
+
+// index is a history arranged for the checks: who did what when, what went
+// wrong meanwhile, and which leases came of it. It is built in one pass and
+// never panics on a history that Decode accepts; what makes no sense in it is
+// left out, which can hide a violation but not invent one.
+//
+// The keys' lives, which most checks need only to explain what they found, are
+// built on demand; see keylife.go.
+type index struct {
+	h     *history.History
+	end   time.Duration // of the last record
+	quiet time.Duration // when all clients had stopped; forever when they never did
+
+	clients map[string]*client
+	ops     []op    // in the order in which they began
+	leases  []lease // in the order in which they were granted
+	holds   []hold  // in the order in which they began
+	faults  []fault // in the order in which they struck
+
+	nodes    map[string]bool // of the lock
+	observed bool            // some lock node told what it did
+	space    *keyspace       // built by keys
+	rounds   map[section][]int
+}
+
+// client is one participant, the probe included.
+type client struct {
+	name    string
+	number  int // in order of appearance
+	paused  []span
+	crashed time.Duration // forever when it never did
+	done    time.Duration // when it had finished; forever when it never did
+	open    []int         // its leases that were not released
+	ops     []int         // in the order in which they began
+}
+
+func (c *client) probe() bool { return c.name == history.Probe }
+
+// disturbed reports whether the client was paused or dead at some time in s.
+func (c *client) disturbed(s span) bool {
+	if c.crashed <= s.to {
+		return true
+	}
+	for _, p := range c.paused {
+		if p.meets(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// running returns the parts of s in which the client was neither paused nor dead.
+func (c *client) running(s span) []span {
+	s.to = min(s.to, c.crashed)
+	if s.from > s.to {
+		return nil
+	}
+	return subtract(s, c.paused)
+}
+
+// op is one operation of a client.
+type op struct {
+	span                 // to is forever while it is open
+	client  *client      //
+	name    string       // history.Acquire, …
+	outcome history.Kind // "" while it is open
+	begin   int          // the record of its Invoke
+	end     int          // the record that closed it; -1 while it is open
+	lease   int          // that it yielded, extended or released; -1 when there is none
+}
+
+// open reports whether the operation was open at t, its ends included.
+func (o *op) open(t time.Duration) bool { return o.covers(t) }
+
+// unsettled reports whether the operation may still take effect, or have taken
+// effect, without anybody having been told.
+func (o *op) unsettled() bool { return o.outcome == "" || o.outcome == history.Unknown }
+
+// fault is one thing that was broken on purpose.
+type fault struct {
+	span
+	name, target string
+	record       int
+}
+
+// newIndex arranges a history.
+func newIndex(h *history.History) *index {
+	ix := &index{
+		h:       h,
+		quiet:   forever,
+		clients: map[string]*client{},
+		nodes:   map[string]bool{},
+		ops:     make([]op, 0, len(h.Records)/2),
+	}
+	for _, n := range h.Header.Topology.Nodes {
+		ix.nodes[n] = true
+	}
+	for _, name := range h.Header.Workload.Clients {
+		ix.client(name)
+	}
+	open := map[int]int{} // by ID
+	for i := range h.Records {
+		r := &h.Records[i]
+		ix.end = max(ix.end, r.T)
+		switch r.Kind {
+		case history.Invoke:
+			open[r.ID] = len(ix.ops)
+			ix.begin(i)
+		case history.OK, history.Fail, history.Unknown:
+			if o, ok := open[r.ID]; ok {
+				delete(open, r.ID)
+				ix.finish(o, i)
+			}
+		case history.Observe:
+			ix.observe(i)
+		case history.Fault:
+			ix.fault(i)
+		case history.Note:
+			if r.Op == history.Quiet && ix.quiet == forever {
+				ix.quiet = r.T
+				ix.stopAll(i)
+			}
+		}
+	}
+	ix.closeHolds()
+	for _, c := range ix.clients {
+		c.paused = union(c.paused)
+	}
+	return ix
+}
+
+func (ix *index) rec(i int) *history.Record { return &ix.h.Records[i] }
+
+func (ix *index) client(name string) *client {
+	c := ix.clients[name]
+	if c == nil {
+		c = &client{name: name, number: len(ix.clients), crashed: forever, done: forever}
+		ix.clients[name] = c
+	}
+	return c
+}
+
+func (ix *index) begin(i int) {
+	r := ix.rec(i)
+	c := ix.client(r.Who)
+	o := op{span: span{r.T, forever}, client: c, name: r.Op, begin: i, end: -1, lease: -1}
+	switch r.Op {
+	case history.Release:
+		o.lease = ix.releasing(c, r, i, len(ix.ops))
+	case history.Extend:
+		o.lease = ix.leaseOf(c, r)
+	}
+	c.ops = append(c.ops, len(ix.ops))
+	ix.ops = append(ix.ops, o)
+}
+
+func (ix *index) finish(number, i int) {
+	r, o := ix.rec(i), &ix.ops[number]
+	o.to, o.outcome, o.end = r.T, r.Kind, i
+	if r.Kind != history.OK {
+		return
+	}
+	switch o.name {
+	case history.Acquire:
+		o.lease = ix.grant(number, r)
+	case history.Extend:
+		ix.extend(o, number, r)
+	}
+}
+
+func (ix *index) observe(i int) {
+	r := ix.rec(i)
+	switch r.Op {
+	case history.Lost:
+		ix.lose(ix.client(r.Who), r, i)
+	case history.Done:
+		c := ix.client(r.Who)
+		c.done = min(c.done, r.T)
+		ix.stop(c, i, endDone)
+	case history.Keys, history.Heed, history.Apply:
+	default:
+		ix.observed = ix.observed || ix.nodes[r.Who]
+	}
+}
+
+func (ix *index) fault(i int) {
+	r := ix.rec(i)
+	c := ix.clients[r.Target]
+	if r.Text == history.Healed {
+		for k := len(ix.faults) - 1; k >= 0; k-- {
+			f := &ix.faults[k]
+			if f.name != r.Op || f.target != r.Target || f.to != forever {
+				continue
+			}
+			f.to = r.T
+			if r.Op == "pause" && c != nil && len(c.paused) > 0 {
+				c.paused[len(c.paused)-1].to = r.T
+			}
+			return
+		}
+		return
+	}
+	if r.Error != "" {
+		return // it was tried in vain
+	}
+	ix.faults = append(ix.faults, fault{span{r.T, forever}, r.Op, r.Target, i})
+	switch {
+	case c == nil:
+	case r.Op == "pause":
+		c.paused = append(c.paused, span{r.T, forever})
+	case r.Op == "crash":
+		c.crashed = min(c.crashed, r.T)
+		ix.stop(c, i, endCrash)
+	}
+}
+
+// stopped is when the clients had stopped: at the quiet, or at the end of the
+// history when that came first.
+func (ix *index) stopped() time.Duration { return min(ix.quiet, ix.end) }
+
+// tried counts the attempts of the clients, not of the probe, to get the lock.
+func (ix *index) tried() int {
+	n := 0
+	for i := range ix.ops {
+		if ix.ops[i].name == history.Acquire && !ix.ops[i].client.probe() {
+			n++
+		}
+	}
+	return n
+}
+
+// commandAt returns the record of the command that made a node do what record i
+// says: of the same client, on the same node, at the same instant. It is -1 when
+// the history has none.
+func (ix *index) commandAt(i int) int {
+	r := ix.rec(i)
+	is := func(k int) bool {
+		o := ix.rec(k)
+		return o.Op == history.Command && o.Kind == history.Observe && o.Who == r.Who && o.Client == r.Client
+	}
+	for k := i - 1; k >= 0 && ix.rec(k).T == r.T; k-- {
+		if is(k) {
+			return k
+		}
+	}
+	for k := i + 1; k < len(ix.h.Records) && ix.rec(k).T == r.T; k++ {
+		if is(k) {
+			return k
+		}
+	}
+	return -1
+}
+
+// lock reports whether a key is the one that the clients lock. Versions keep
+// other keys beside it, such as a counter of fences, which everybody changes.
+func (ix *index) lock(key string) bool {
+	return key == ix.h.Header.Lock.Key || key == "" || ix.h.Header.Lock.Key == ""
+}
+
+// faultsIn describes the faults that were in force in s and that concern one of
+// the names, or anybody when none is given.
+func (ix *index) faultsIn(s span, names ...string) string {
+	var parts []string
+	for _, f := range ix.faults {
+		if !f.meets(s) {
+			continue
+		}
+		for _, n := range names {
+			if f.target == n || strings.HasPrefix(f.target, n+" ") || strings.HasSuffix(f.target, " "+n) {
+				parts = append(parts, f.String())
+				break
+			}
+		}
+		if len(names) == 0 {
+			parts = append(parts, f.String())
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (f fault) String() string {
+	text := f.name + " of " + f.target
+	if f.to == forever {
+		return text + " at " + f.from.String()
+	}
+	return text + " from " + f.from.String() + " to " + f.to.String()
+}

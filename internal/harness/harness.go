@@ -1,0 +1,163 @@
+// Package harness runs one scenario with one version on one testbed, once: it
+// lets the clients work, sets off the faults, looks at what is left, and has the
+// recorded history judged.
+//
+// It knows no testbed by name and prints nothing. The scenario's expectation is
+// compared with the verdicts at the very end and touches nothing before.
+//
+// The rule that surprises: a step that never happened makes the run undecided,
+// whatever the checks say: the scenario did not take place.
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"lockpick/checker"
+	"lockpick/checker/history"
+	"lockpick/faults"
+	"lockpick/impls"
+	"lockpick/internal/testbed"
+	"lockpick/scenarios"
+)
+
+// Setup is what Do needs for a run.
+type Setup struct {
+	Scenario *scenarios.Scenario
+	Version  impls.Version
+	Testbed  testbed.Testbed
+	Seed     uint64
+	History  io.Writer // where the history goes, as it happens
+}
+
+// Outcome is a run that was carried out and judged.
+type Outcome struct {
+	History   *history.History
+	SHA256    string           // of the history file, hexadecimal
+	Undecided string           // why the outcome cannot be judged; empty when it can
+	Results   []checker.Result // in the order of the scenario's checks; footprint always, last when it is not one of them
+}
+
+// The times of the quiet period after the clients have stopped.
+const (
+	// Slack is what a key may outlive its TTL by until it counts as left over.
+	Slack = time.Second
+
+	// ProbeWait is how long the probe tries to get a lock that nobody has.
+	ProbeWait = 10 * time.Second
+)
+
+// Do carries out one run. The error is for what kept it from being carried out:
+// a history that cannot be written, a fault that this testbed cannot do, a
+// testbed that failed. Whatever the lock does is part of the outcome.
+func Do(ctx context.Context, s Setup) (*Outcome, error) {
+	r := &run{Setup: s}
+	rec, err := history.NewRecorder(s.History, header(s))
+	if err != nil {
+		return nil, fmt.Errorf("harness: begin the history: %w", err)
+	}
+	r.rec = rec
+	spec := testbed.Spec{
+		Topology: topology(s.Scenario, s.Version),
+		Clients:  append(s.Scenario.Clients(), history.Probe),
+		Store:    scenarios.Store,
+		Initial:  s.Scenario.Workload.Initial,
+		Seed:     s.Seed,
+		Recorder: rec,
+		Packet:   func(p faults.Packet) bool { return r.schedule.Packet(p) },
+	}
+	failure := s.Testbed.Run(ctx, spec, r.carryOut)
+	h, sum, err := rec.Close(r.ended, r.undecided())
+	if err := errors.Join(failure, r.failure(), err); err != nil {
+		return nil, fmt.Errorf("harness: %s with %s, seed %d: %w", s.Scenario.Name, s.Version.Name, s.Seed, err)
+	}
+	return &Outcome{History: h, SHA256: sum, Undecided: checker.Undecided(h), Results: Judge(h, s.Scenario.Checks)}, nil
+}
+
+// Judge applies the named checks to a history, and footprint in any case: its
+// figures belong to every run. It panics on a name that is no check; the
+// scenario's loader has refused those.
+func Judge(h *history.History, names []string) []checker.Result {
+	const always = "footprint"
+	var results []checker.Result
+	seen := false
+	for _, name := range names {
+		c, ok := checker.Lookup(name)
+		if !ok {
+			panic("harness: no check " + name)
+		}
+		results = append(results, c.Judge(h))
+		seen = seen || name == always
+	}
+	if c, ok := checker.Lookup(always); ok && !seen {
+		results = append(results, c.Judge(h))
+	}
+	return results
+}
+
+// undecided says why the outcome cannot be judged, or "".
+func (r *run) undecided() string {
+	var why []string
+	for _, s := range r.schedule.Unfired() {
+		why = append(why, fmt.Sprintf("this step never happened: %s", s))
+	}
+	return strings.Join(why, "; ")
+}
+
+// header describes the run for the checks.
+func header(s Setup) history.Header {
+	sc := s.Scenario
+	cfg := config(sc, s.Version)
+	h := history.Header{
+		Lockpick: history.Format,
+		Scenario: sc.Name, Version: s.Version.Name, Testbed: s.Testbed.Name(), Seed: s.Seed,
+		Topology: topology(sc, s.Version),
+		Lock:     history.Lock{Key: cfg.Key, TTL: cfg.TTL, Wait: cfg.Wait},
+		Workload: history.Workload{
+			Resource: sc.Workload.Resource, Initial: sc.Workload.Initial,
+			Clients: sc.Clients(), Rounds: sc.Workload.Rounds, Heed: sc.Workload.Heed,
+		},
+		Bounds: history.Bounds{
+			Availability:       sc.Bounds.Availability,
+			CommandsPerAcquire: sc.Bounds.CommandsPerAcquire,
+			RenewalsPerTTL:     sc.Bounds.RenewalsPerTTL,
+		},
+		TimeScale: 1,
+		Software:  s.Testbed.Software(),
+	}
+	if s.Version.Traits.TTL == impls.TTLNone {
+		h.Lock.TTL = 0
+	}
+	if s.Version.Traits.Token != impls.TokenUnique {
+		h.Labels = append(h.Labels, "owners are not unique")
+	}
+	return h
+}
+
+// config is what every client's lock is made with.
+func config(sc *scenarios.Scenario, v impls.Version) impls.Config {
+	cfg := impls.Config{Key: sc.Lock.Key, TTL: sc.Lock.TTL, Wait: sc.Lock.Wait}
+	if sc.Lock.RenewingTTL > 0 && v.Traits.Renew != impls.RenewNone {
+		cfg.TTL = sc.Lock.RenewingTTL
+	}
+	return cfg
+}
+
+// topology gives a version that needs a majority its independent nodes.
+func topology(sc *scenarios.Scenario, v impls.Version) history.Topology {
+	n := 1
+	name := sc.Topology.Redis
+	if v.Traits.Quorum {
+		n = sc.Topology.Quorum
+		name = fmt.Sprintf("independent-%d", n)
+	}
+	t := history.Topology{Name: name, Quorum: n/2 + 1}
+	for i := range n {
+		t.Nodes = append(t.Nodes, scenarios.NodeName(i+1))
+	}
+	return t
+}

@@ -1,0 +1,162 @@
+package harness
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"lockpick/checker/history"
+	"lockpick/faults"
+	"lockpick/internal/testbed"
+	"lockpick/scenarios"
+)
+
+// run is one run under way.
+type run struct {
+	Setup
+	rec      *history.Recorder
+	world    testbed.World
+	schedule *faults.Schedule
+	ended    time.Duration
+
+	mu     sync.Mutex
+	failed []error // faults that the testbed could not inject
+}
+
+// source is where the harness's own records come from; it sorts after the
+// clients', whose doing they remark on.
+const source = "~" + history.World
+
+// carryOut is the whole of a run, in the testbed's own time.
+func (r *run) carryOut(w testbed.World) {
+	r.world = w
+	r.schedule = faults.NewSchedule(w, r.Scenario.Steps, r.report)
+	r.schedule.Start()
+	var all []*client
+	for i, name := range r.Scenario.Clients() {
+		all = append(all, newClient(r, i+1, name))
+	}
+	probe := newClient(r, len(all)+1, history.Probe)
+	r.work(all)
+	r.quiet(probe)
+	for _, c := range append(all, probe) {
+		c.close()
+	}
+	r.ended = w.Now()
+}
+
+// work lets the clients do their rounds and returns when each of them has
+// finished, crashed, or waited longer than any wait of the scenario can explain.
+func (r *run) work(all []*client) {
+	horizon := time.NewTimer(r.horizon())
+	defer horizon.Stop()
+	var finished []chan struct{}
+	for i, c := range all {
+		done := make(chan struct{})
+		finished = append(finished, done)
+		go func() {
+			defer close(done)
+			c.work(time.Duration(i) * r.Scenario.Workload.Stagger)
+		}()
+	}
+	over := false
+	for i, c := range all {
+		if !over {
+			select {
+			case <-finished[i]:
+				continue
+			case <-c.crashed():
+				continue
+			case <-horizon.C:
+				over = true
+			}
+		}
+		select {
+		case <-finished[i]:
+		case <-c.crashed():
+		default:
+			r.note(history.Record{Op: history.Stuck, Target: c.name, Text: "did not finish within " + r.horizon().String()})
+		}
+	}
+}
+
+// horizon is longer than any run that comes to an end: every client waits as
+// long as it may in every round, and every fault lasts.
+func (r *run) horizon() time.Duration {
+	sc := r.Scenario
+	section := config(sc, r.Version).TTL + sc.Workload.Think + time.Minute // a minute for time-outs of I/O
+	longest := max(sc.Workload.Work, sc.Workload.SlowWork.Work)
+	for _, d := range sc.Workload.WorkOf {
+		longest = max(longest, d)
+	}
+	section += sc.Lock.Wait + longest
+	total := time.Duration(sc.Workload.Rounds)*section + time.Duration(sc.Workload.Clients)*sc.Workload.Stagger
+	for _, s := range sc.Steps {
+		total += s.When.At + s.When.After + s.For
+	}
+	return total
+}
+
+// quiet heals the faults, waits until every lease must have ended, and lets the
+// probe try the lock.
+func (r *run) quiet(probe *client) {
+	r.schedule.Heal()
+	time.Sleep(time.Millisecond) // what a hold kept is delivered, a node is up again
+	r.note(history.Record{Op: history.Quiet})
+	r.world.Look("quiet")
+	time.Sleep(config(r.Scenario, r.Version).TTL + Slack)
+	r.look("after the lease")
+	probe.probe()
+	r.look("end")
+}
+
+func (r *run) look(text string) {
+	r.world.Look(text)
+	r.note(history.Record{Op: history.Looked, Text: text})
+}
+
+func (r *run) note(rec history.Record) {
+	rec.T, rec.Who, rec.Kind = r.world.Now(), history.World, history.Note
+	r.rec.Add(source, rec)
+}
+
+// report records what became of a step.
+func (r *run) report(s faults.Step, change faults.Change, err error) {
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.failed = append(r.failed, fmt.Errorf("step %q: %w", s, err))
+		return
+	}
+	r.rec.Add(source, history.Record{
+		T: r.world.Now(), Who: history.World, Kind: history.Fault,
+		Op: s.Fault.Name(), Target: s.Fault.Target(), For: s.For, Text: string(change),
+	})
+}
+
+// failure is the first fault that could not be injected.
+func (r *run) failure() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.failed) == 0 {
+		return nil
+	}
+	return r.failed[0]
+}
+
+// workOf returns how long a client works in a section, the n-th of the run.
+func workOf(w scenarios.Workload, client string, n int) time.Duration {
+	if s := w.SlowWork; s.Every > 0 && n%s.Every == 0 {
+		return s.Work
+	}
+	if d, ok := w.WorkOf[client]; ok {
+		return d
+	}
+	return w.Work
+}
+
+// sectionNumber numbers the sections of the run so that the number depends on
+// the client and its round alone.
+func (r *run) sectionNumber(client, round int) int {
+	return (round-1)*r.Scenario.Workload.Clients + client
+}

@@ -1,0 +1,234 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"lockpick/faults"
+	"lockpick/impls"
+)
+
+// client is one simulated process. Its fields are guarded by world.mu unless
+// stated.
+type client struct {
+	world *world
+	name  string
+	ctx   context.Context
+	end   context.CancelFunc
+	work  *rand.Rand // how exactly it sleeps; of the goroutine that works
+
+	paused  bool
+	crashed bool
+	waiting []chan struct{} // who stands still, in the order of arrival
+	spoken  int             // attempts to speak after the end
+
+	unsent []*command // written, and kept back while it stands still
+
+	phase       faults.Phase
+	section     uint64 // numbers the phases
+	counted     uint64 // the section of the newest command that left
+	commands    int    // that left since the start of the run
+	ofPhase     int    // of them in the section counted
+	connections []*redis.Client
+	single      redis.UniversalClient
+	nodes       []redis.UniversalClient
+
+	tokens atomic.Int64
+}
+
+func newClient(w *world, name string) *client {
+	ctx, end := context.WithCancel(w.ctx)
+	c := &client{world: w, name: name, ctx: ctx, end: end}
+	c.work = c.Rand("work")
+	return c
+}
+
+// maxSpoken is how often code of a client that is dead may still try to speak
+// before its goroutine is ended: code that retries for ever would otherwise keep
+// the bubble alive for ever.
+const maxSpoken = 1000
+
+// gate blocks while the client is paused and fails once it has crashed. Every
+// way out of the client leads through it.
+func (c *client) gate() error {
+	w := c.world
+	for {
+		w.mu.Lock()
+		if c.crashed {
+			c.spoken++
+			over := c.spoken > maxSpoken
+			w.mu.Unlock()
+			if over {
+				runtime.Goexit()
+			}
+			return net.ErrClosed
+		}
+		if !c.paused {
+			w.mu.Unlock()
+			return nil
+		}
+		wake := make(chan struct{})
+		c.waiting = append(c.waiting, wake)
+		w.mu.Unlock()
+		<-wake
+	}
+}
+
+// pause makes the client stand still.
+func (c *client) pause() {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	c.paused = true
+}
+
+// resume wakes the client: those who stand still go on one after the other, so
+// that their order does not depend on chance.
+func (c *client) resume() {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	c.paused = false
+	c.wake()
+}
+
+func (c *client) wake() {
+	for _, cmd := range c.unsent {
+		cmd.send()
+	}
+	for i, ch := range c.waiting {
+		c.world.after(time.Duration(i+1), func() { close(ch) })
+	}
+	c.unsent, c.waiting = nil, nil
+}
+
+// kill ends the client. What it sent before is still under way; its system
+// closes its connections.
+func (c *client) kill() {
+	w := c.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.crashed {
+		return
+	}
+	c.crashed, c.paused, c.unsent = true, false, nil
+	for _, n := range w.spec.Topology.Nodes {
+		l := w.links[linkKey{c.name, n}]
+		for _, conn := range append([]*conn(nil), l.conns...) {
+			conn.hangUp(net.ErrClosed)
+		}
+	}
+	for _, ch := range c.waiting {
+		close(ch)
+	}
+	c.waiting = nil
+	c.end()
+}
+
+// disconnect closes the client library, which ends what it runs in the
+// background.
+func (c *client) disconnect() {
+	for _, r := range c.connections {
+		_ = r.Close() // its connections are gone already
+	}
+}
+
+// count numbers a command that is about to leave.
+func (c *client) count(cmd *command) {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	if cmd.section != c.counted {
+		c.counted, c.ofPhase = cmd.section, 0
+	}
+	c.commands++
+	c.ofPhase++
+	cmd.packet.Number, cmd.packet.PhaseNumber = c.commands, c.ofPhase
+}
+
+// Enter implements testbed.Client.
+func (c *client) Enter(p faults.Phase) {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	c.phase = p
+	c.section++
+}
+
+// Lock implements testbed.Client.
+func (c *client) Lock(v impls.Version, cfg impls.Config) (impls.Lock, error) {
+	c.world.labels.keep(cfg.Key)
+	if c.nodes == nil {
+		for _, name := range c.world.spec.Topology.Nodes {
+			c.nodes = append(c.nodes, c.connect(name))
+		}
+		c.single = c.nodes[0]
+	}
+	return v.New(env{c}, cfg)
+}
+
+// connect returns the real go-redis client over the simulated network, set up so
+// that one command is one attempt: a transparent retry is a fault of its own.
+func (c *client) connect(name string) *redis.Client {
+	n := c.world.nodes[name]
+	l := c.world.links[linkKey{c.name, name}]
+	r := redis.NewClient(&redis.Options{
+		Addr:       n.addr,
+		MaxRetries: -1,
+		// An exhausted pool takes a timer from a sync.Pool of the whole process,
+		// which is fatal across bubbles.
+		PoolSize:        1000,
+		DialerRetries:   1,
+		DisableIdentity: true,
+		MaintNotificationsConfig: &maintnotifications.Config{
+			Mode: maintnotifications.ModeDisabled,
+		},
+		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return l.dial(ctx, n) },
+	})
+	c.connections = append(c.connections, r)
+	return r
+}
+
+// Context implements testbed.Client.
+func (c *client) Context() context.Context { return c.ctx }
+
+// Alive implements testbed.Client.
+func (c *client) Alive() bool {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	return !c.crashed
+}
+
+// Sleep implements testbed.Client.
+func (c *client) Sleep(d time.Duration) {
+	_ = impls.Sleep(c.ctx, d+time.Duration(1+c.work.IntN(999)))
+	c.Checkpoint()
+}
+
+// Checkpoint implements testbed.Client.
+func (c *client) Checkpoint() { _ = c.gate() }
+
+// Label implements testbed.Client.
+func (c *client) Label(owner string) string { return c.world.labels.of(c.name, owner) }
+
+// Rand implements impls.Env.
+func (c *client) Rand(name string) *rand.Rand {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s/%s", c.name, name)
+	return rand.New(rand.NewPCG(c.world.spec.Seed, h.Sum64()))
+}
+
+// env is what the client's lock sees of the world.
+type env struct{ *client }
+
+func (e env) Redis() redis.UniversalClient   { return e.single }
+func (e env) Nodes() []redis.UniversalClient { return append([]redis.UniversalClient(nil), e.nodes...) }
+func (e env) Owner() string                  { return e.name }
+func (e env) Token() string                  { return fmt.Sprintf("%s#%d", e.name, e.tokens.Add(1)) }
+
+var _ impls.Env = env{}

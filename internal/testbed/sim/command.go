@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"io"
+	"strings"
+	"syscall"
+	"time"
+
+	"lockpick/checker/history"
+	"lockpick/faults"
+)
+
+// command is one command on its way from a client to a lock node and back.
+type command struct {
+	conn    *conn
+	args    []string
+	packet  faults.Packet // what hooks are told; Number is 0 for commands that do not count
+	section uint64        // which of the client's phases it was written in
+	drop    bool          // it is lost on the way
+	sent    time.Duration
+}
+
+// setUp are the commands that a client library sends of its own accord, to set a
+// connection up. They are not the lock's doing: they are neither counted nor
+// recorded, and no trigger sees them.
+var setUp = map[string]bool{"HELLO": true, "CLIENT": true, "AUTH": true, "SELECT": true, "COMMAND": true, "READONLY": true}
+
+// submit takes a command that the client has written. It leaves a nanosecond
+// later, in the world's goroutine: what several goroutines of a client write at
+// one instant, as those of a quorum lock do, is numbered and sent in the order
+// of its links, whichever of them ran first. left, unless it is nil, is closed
+// then.
+func (c *conn) submit(args []string, left chan struct{}) error {
+	cl := c.link.client
+	w := c.link.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.err != nil {
+		if c.err == io.EOF {
+			return syscall.EPIPE
+		}
+		return c.err
+	}
+	c.written++
+	cmd := &command{conn: c, args: args, section: cl.section, packet: faults.Packet{
+		Client: cl.name, Node: c.node.name, Name: strings.ToUpper(args[0]), Phase: cl.phase,
+	}}
+	w.push(&event{at: w.Now() + 1, source: leaving | c.link.number, seq: c.number<<32 | c.written, do: func() {
+		cmd.leave()
+		if left != nil {
+			close(left)
+		}
+	}})
+	return nil
+}
+
+// leaving marks the source of events that are commands leaving their client.
+const leaving = 1 << 32
+
+// leave is the command's way out of the client, unless the client stands still
+// or has died.
+func (cmd *command) leave() {
+	if !cmd.conn.link.client.Alive() {
+		return
+	}
+	if !setUp[cmd.packet.Name] {
+		cmd.conn.link.client.count(cmd)
+		cmd.drop = cmd.hook(faults.BeforeSend) // which may pause or kill the client
+	}
+	w := cmd.conn.link.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if cl := cmd.conn.link.client; cl.paused {
+		cl.unsent = append(cl.unsent, cmd)
+	} else {
+		cmd.send()
+	}
+}
+
+// send puts the command on the wire. The caller holds w.mu.
+func (cmd *command) send() {
+	c := cmd.conn
+	if c.link.client.crashed || c.reset {
+		return
+	}
+	cmd.sent = c.link.world.Now()
+	if !cmd.drop && !c.link.send(toNode, c.number, &c.streams[toNode], cmd.arrive) {
+		c.wounded = true
+	}
+}
+
+// hook tells the run's schedule where the command is and reports whether the
+// message is to be dropped there.
+func (cmd *command) hook(p faults.Point) bool {
+	hook := cmd.conn.link.world.spec.Packet
+	if hook == nil || cmd.packet.Number == 0 {
+		return false
+	}
+	cmd.packet.Point = p
+	return hook(cmd.packet)
+}
+
+// arrive is the command's arrival at its node.
+func (cmd *command) arrive() {
+	c := cmd.conn
+	w := c.link.world
+	w.mu.Lock()
+	gone := c.reset
+	w.mu.Unlock()
+	if gone {
+		return
+	}
+	reply := c.node.execute(cmd)
+	if cmd.hook(faults.Applied) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !c.link.send(toClient, c.number, &c.streams[toClient], func() { cmd.deliver(reply) }) {
+		c.wounded = true
+	}
+}
+
+// deliver is the reply's arrival at the client.
+func (cmd *command) deliver(reply []byte) {
+	cmd.hook(faults.Replied)
+	w := cmd.conn.link.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	cmd.conn.inbox = append(cmd.conn.inbox, reply...)
+	cmd.conn.notify()
+}
+
+// observed is the node's record of the command.
+func (cmd *command) observed(reply []byte) history.Record {
+	w := cmd.conn.link.world
+	return history.Record{
+		Who: cmd.conn.node.name, Kind: history.Observe, Op: history.Command,
+		Client: cmd.packet.Client, Command: w.labels.command(cmd.packet.Client, cmd.args),
+		Reply: w.labels.reply(cmd.packet.Client, reply), Sent: cmd.sent,
+	}
+}

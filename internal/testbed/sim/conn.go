@@ -1,0 +1,225 @@
+package sim
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
+)
+
+// DialTimeout is how long a connection may take to be made, as in go-redis.
+const DialTimeout = 5 * time.Second
+
+// conn is the client's end of a connection to a lock node, and what the node
+// keeps of it. Its fields are guarded by world.mu unless stated.
+type conn struct {
+	link   *link
+	node   *node
+	number uint64 // among the connections of the link
+
+	inbox    []byte        // arrived and not read
+	changed  chan struct{} // something that Read waits for may have happened
+	err      error         // the end of the connection; the inbox is read first when it is io.EOF
+	deadline time.Time     // of Read
+	streams  [2]stream
+	written  uint64 // commands that the client has written
+	wounded  bool   // lost something to a cut: the peers no longer agree, TCP would reset it
+	reset    bool   // what is still under way is lost
+
+	parser parser // of what the client writes; used by one Write at a time
+
+	// the node's side; of the world's goroutine alone
+	peer    *server.Peer
+	session session
+	reply   replyBuffer
+}
+
+// dial makes a connection from the client, which takes a round trip.
+func (l *link) dial(ctx context.Context, n *node) (net.Conn, error) {
+	w := l.world
+	if err := l.client.gate(); err != nil {
+		return nil, err
+	}
+	c := &conn{link: l, node: n, changed: make(chan struct{}, 1)}
+	answer := make(chan error, 1)
+	w.mu.Lock()
+	l.opened++
+	c.number = l.opened
+	l.send(toNode, c.number, &c.streams[toNode], func() { c.accept(answer) })
+	w.mu.Unlock()
+
+	limit := time.NewTimer(DialTimeout)
+	defer limit.Stop()
+	select {
+	case err := <-answer:
+		if err == nil {
+			err = l.client.gate()
+		}
+		if err != nil {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: addr(n.addr), Err: err}
+		}
+		return c, nil
+	case <-ctx.Done():
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: addr(n.addr), Err: ctx.Err()}
+	case <-limit.C:
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: addr(n.addr), Err: os.ErrDeadlineExceeded}
+	}
+}
+
+// accept is the arrival of the dial at the node.
+func (c *conn) accept(answer chan<- error) {
+	var refused error
+	if c.node.down {
+		refused = syscall.ECONNREFUSED
+	}
+	w := c.link.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.link.send(toClient, c.number, &c.streams[toClient], func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if refused == nil {
+			c.link.conns = append(c.link.conns, c)
+		}
+		answer <- refused
+	})
+}
+
+// Read implements net.Conn.
+func (c *conn) Read(p []byte) (int, error) {
+	w := c.link.world
+	for {
+		if err := c.link.client.gate(); err != nil {
+			return 0, err
+		}
+		w.mu.Lock()
+		if len(c.inbox) > 0 && (c.err == nil || c.err == io.EOF) {
+			n := copy(p, c.inbox)
+			c.inbox = c.inbox[n:]
+			w.mu.Unlock()
+			return n, nil
+		}
+		err, deadline := c.err, c.deadline
+		w.mu.Unlock()
+		if err != nil {
+			return 0, err
+		}
+		var alarm <-chan time.Time
+		if !deadline.IsZero() {
+			left := time.Until(deadline)
+			if left <= 0 {
+				return 0, os.ErrDeadlineExceeded
+			}
+			alarm = time.After(left)
+		}
+		select {
+		case <-c.changed:
+		case <-alarm:
+		}
+	}
+}
+
+// notify wakes Read. The caller holds w.mu.
+func (c *conn) notify() {
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Write implements net.Conn. It takes whole commands out of what is written and
+// sends each as one message; a command that is not complete waits for the rest.
+// It returns when they have left, which is after the client has stood still if
+// one of them was what made it do so.
+func (c *conn) Write(p []byte) (int, error) {
+	if err := c.link.client.gate(); err != nil {
+		return 0, err
+	}
+	commands, err := c.parser.feed(p)
+	if err != nil {
+		return 0, err
+	}
+	left := make(chan struct{})
+	for i, args := range commands {
+		last := chan struct{}(nil)
+		if i == len(commands)-1 {
+			last = left
+		}
+		if err := c.submit(args, last); err != nil {
+			return 0, err
+		}
+	}
+	if len(commands) > 0 {
+		<-left
+	}
+	if err := c.link.client.gate(); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	w := c.link.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.err == nil {
+		c.hangUp(net.ErrClosed)
+	}
+	return nil
+}
+
+// hangUp ends the connection from the client's side: the node hears of it when
+// the news arrives. The caller holds w.mu.
+func (c *conn) hangUp(err error) {
+	c.err = err
+	c.notify()
+	c.link.conns = slices.DeleteFunc(c.link.conns, func(o *conn) bool { return o == c })
+	c.link.send(toNode, c.number, &c.streams[toNode], c.forget)
+}
+
+// breakOff ends the connection at both ends. The caller holds w.mu and takes it
+// off the link's list.
+func (c *conn) breakOff() {
+	c.err, c.reset = syscall.ECONNRESET, true
+	c.notify()
+	c.link.world.after(0, c.forget)
+}
+
+// forget lets the node drop what it keeps of the connection.
+func (c *conn) forget() {
+	if c.peer == nil {
+		return
+	}
+	c.node.disconnect(c)
+}
+
+// SetReadDeadline implements net.Conn.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.link.world.mu.Lock()
+	defer c.link.world.mu.Unlock()
+	c.deadline = t
+	return nil
+}
+
+// SetDeadline implements net.Conn; writes never wait.
+func (c *conn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
+
+// SetWriteDeadline implements net.Conn.
+func (c *conn) SetWriteDeadline(time.Time) error { return nil }
+
+// LocalAddr implements net.Conn.
+func (c *conn) LocalAddr() net.Addr { return addr(c.link.client.name) }
+
+// RemoteAddr implements net.Conn.
+func (c *conn) RemoteAddr() net.Addr { return addr(c.node.addr) }
+
+type addr string
+
+func (addr) Network() string  { return "tcp" }
+func (a addr) String() string { return string(a) }

@@ -1,0 +1,95 @@
+package sim
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// labels gives the values that clients make up at random names that follow from
+// the order in which they appear, so that equal seeds give equal histories. Each
+// value has one name and each name one value: nothing is lost but the letters.
+type labels struct {
+	mu      sync.Mutex
+	name    map[string]string // value to name
+	made    map[string]int    // client to the number of its names
+	scripts map[string]string // script to its SHA-1
+}
+
+// minRandom is the length from which a value counts as made up at random: the
+// shortest that is used for owners has 16 random bytes, which is 22 letters in
+// base64.
+const minRandom = 16
+
+func (l *labels) init() {
+	l.name, l.made, l.scripts = map[string]string{}, map[string]int{}, map[string]string{}
+}
+
+// of returns the name of a value that the client used.
+func (l *labels) of(client, value string) string {
+	if len(value) < minRandom || strings.ContainsAny(value, " \n#") {
+		return value
+	}
+	if _, err := strconv.ParseFloat(value, 64); err == nil {
+		return value
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	name, ok := l.name[value]
+	if !ok {
+		l.made[client]++
+		name = fmt.Sprintf("%s~%d", client, l.made[client])
+		l.name[value] = name
+	}
+	return name
+}
+
+// keep lets a value stand for itself: a key, which is no secret of a client.
+func (l *labels) keep(value string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.name[value] = value
+}
+
+// command returns the arguments as the history shows them: values by name, and a
+// script by its SHA-1, as EVALSHA would call it.
+func (l *labels) command(client string, args []string) []string {
+	shown := make([]string, len(args))
+	shown[0] = strings.ToUpper(args[0])
+	for i, a := range args[1:] {
+		switch {
+		case i == 0 && shown[0] == "EVAL":
+			shown[1] = l.sha(a)
+		case i == 0 && shown[0] == "EVALSHA":
+			shown[1] = a
+		default:
+			shown[i+1] = l.of(client, a)
+		}
+	}
+	return shown
+}
+
+func (l *labels) sha(script string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s, ok := l.scripts[script]; ok {
+		return s
+	}
+	s := sha1Hex(script)
+	l.scripts[script] = s
+	return s
+}
+
+// sha1Hex is what Redis names a script by.
+func sha1Hex(script string) string {
+	sum := sha1.Sum([]byte(script))
+	return hex.EncodeToString(sum[:])
+}
+
+// reply returns a reply as the history shows it.
+func (l *labels) reply(client string, reply []byte) string {
+	return renderReply(reply, func(s string) string { return l.of(client, s) })
+}

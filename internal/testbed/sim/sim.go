@@ -1,0 +1,172 @@
+// Package sim is the testbed of virtual time: unmodified lock code over the
+// unmodified go-redis client, on a simulated network, against Redis nodes whose
+// clocks it owns. A 30 s lease passes in microseconds, and equal seeds give
+// equal histories.
+//
+// Everything that happens between two machines is an event: a request that
+// arrives, a reply, a node's clock reaching the end of a key, a fault. One
+// goroutine, the world, carries them out in an order that depends on the seed
+// alone. A message takes at least MinLatency, so whatever arrives at an instant
+// was sent at an earlier one: when the world takes up an instant, all of its
+// events are known, and they are ordered by link and number, not by which
+// goroutine ran first.
+//
+//	client goroutines ──send──► queue of events ──world──► node, store
+//	        ▲                                         │
+//	        └───────────── inbox of the connection ◄──┘
+//
+// The rule that surprises: nothing may depend on which of two goroutines runs
+// first at the same instant. Latency is therefore not drawn from a stream but
+// computed from the seed and the message's number on its connection.
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockpick/checker/history"
+	"lockpick/internal/testbed"
+	"lockpick/internal/testbed/sim/bubble"
+)
+
+// Latency of one message over a link, one way, before any fault.
+const (
+	MinLatency = 100 * time.Microsecond
+	MaxLatency = time.Millisecond
+)
+
+// DefaultGuard is how long a run may take in real time before it is said to spin.
+const DefaultGuard = 30 * time.Second
+
+// Testbed simulates. Its zero value is not ready; use New.
+type Testbed struct {
+	guard time.Duration
+	spin  func(error)
+
+	mu   sync.Mutex
+	free []*engine // engines at rest, to be used again: starting one costs more than a run
+}
+
+// Option changes a Testbed.
+type Option func(*Testbed)
+
+// WithGuard calls f, on a goroutine outside of virtual time, when a run has not
+// ended after d of real time: some code of the lock or its library loops
+// without ever waiting, and nothing but the end of the process stops it. By then
+// the history is written up to that point. Without this option the guard
+// panics after DefaultGuard.
+func WithGuard(d time.Duration, f func(error)) Option {
+	return func(t *Testbed) { t.guard, t.spin = d, f }
+}
+
+// New returns the simulator.
+func New(opts ...Option) *Testbed {
+	t := &Testbed{guard: DefaultGuard, spin: func(err error) { panic(err) }}
+	for _, o := range opts {
+		o(t)
+	}
+	silence.Do(func() { redis.SetLogger(silent{}) })
+	return t
+}
+
+// silence keeps go-redis from printing what a fault does to its connections: it
+// is expected, and in the history.
+var silence sync.Once
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+// Name implements testbed.Testbed.
+func (t *Testbed) Name() string { return "sim" }
+
+// Software implements testbed.Testbed.
+func (t *Testbed) Software() map[string]string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return nil
+	}
+	s := map[string]string{"go": info.GoVersion}
+	for _, d := range info.Deps {
+		switch d.Path {
+		case "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2",
+			"github.com/bsm/redislock", "github.com/go-redsync/redsync/v4":
+			s[d.Path] = d.Version
+		}
+	}
+	return s
+}
+
+// ErrSpins means that a run stopped virtual time.
+var ErrSpins = errors.New("sim: virtual time stands still: the lock or its library loops without ever waiting")
+
+// Run implements testbed.Testbed. It takes no notice of ctx once the run has
+// begun: that takes milliseconds. A bubble that comes to a standstill after f
+// returned is no error: f has seen who was stuck.
+func (t *Testbed) Run(ctx context.Context, s testbed.Spec, f func(testbed.World)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	engines := make([]*engine, len(s.Topology.Nodes))
+	for i := range engines {
+		e, err := t.engine()
+		if err != nil {
+			return fmt.Errorf("sim: start a node: %w", err)
+		}
+		engines[i] = e
+	}
+	guard := time.AfterFunc(t.guard, func() {
+		_ = s.Recorder.Flush() // the error of the run is the one to tell
+		t.spin(fmt.Errorf("%w (seed %d, after %v)", ErrSpins, s.Seed, t.guard))
+	})
+	defer guard.Stop()
+
+	returned := false
+	err := bubble.Run(func() {
+		w := newWorld(ctx, s, engines)
+		go w.loop()
+		defer w.end()
+		f(w)
+		returned = true
+	})
+	if returned && errors.Is(err, bubble.ErrDeadlock) {
+		return nil // the engines may still be in use by whoever is stuck: do not keep them
+	}
+	if err == nil {
+		t.rest(engines)
+	}
+	return err
+}
+
+// engine returns one that is empty.
+func (t *Testbed) engine() (*engine, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := len(t.free); n > 0 {
+		e := t.free[n-1]
+		t.free = t.free[:n-1]
+		return e, nil
+	}
+	return newEngine()
+}
+
+func (t *Testbed) rest(engines []*engine) {
+	for _, e := range engines {
+		e.wipe()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.free = append(t.free, engines...)
+}
+
+var _ testbed.Testbed = (*Testbed)(nil)
+
+// worldSource and the client's names order the records of one instant: what the
+// world did comes before what clients made of it.
+const worldSource = "!" + history.World

@@ -1,0 +1,187 @@
+package sim
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+
+	"lockpick/checker/history"
+	"lockpick/internal/testbed"
+)
+
+// world is one run: the queue of events and everything they touch.
+type world struct {
+	spec  testbed.Spec
+	start time.Time
+	ctx   context.Context
+	stop  context.CancelFunc
+
+	// mu guards the queue, the links and connections, and what is known of the
+	// clients. Nodes and the store belong to the goroutine of loop alone.
+	mu     sync.Mutex
+	queue  events
+	timed  uint64 // number of events that After has made
+	labels labels
+
+	wake    chan struct{} // something was queued that may be due before the timer
+	ended   chan struct{}
+	clients map[string]*client
+	nodes   map[string]*node // the lock's, by name
+	byAddr  map[string]*node
+	store   *store
+	links   map[linkKey]*link
+}
+
+// event is something that happens at an instant. The world carries events out
+// in order of at, source, seq.
+type event struct {
+	at     time.Duration
+	source uint64 // a link and direction; 0 for what After was asked for
+	seq    uint64
+	do     func()
+}
+
+func (e *event) before(f *event) bool {
+	if e.at != f.at {
+		return e.at < f.at
+	}
+	if e.source != f.source {
+		return e.source < f.source
+	}
+	return e.seq < f.seq
+}
+
+func newWorld(ctx context.Context, s testbed.Spec, engines []*engine) *world {
+	// what ends ctx lives outside of virtual time and must not reach into it
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	w := &world{
+		spec: s, start: time.Now(), ctx: ctx, stop: stop,
+		wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		clients: map[string]*client{}, nodes: map[string]*node{}, byAddr: map[string]*node{},
+		links: map[linkKey]*link{},
+	}
+	w.labels.init()
+	for i, name := range s.Topology.Nodes {
+		n := newNode(w, name, address(i), engines[i])
+		w.nodes[name], w.byAddr[n.addr] = n, n
+	}
+	w.store = newStore(w, s.Store, s.Initial)
+	for _, name := range s.Clients {
+		w.clients[name] = newClient(w, name)
+		for _, node := range append([]string{s.Store}, s.Topology.Nodes...) {
+			w.links[linkKey{name, node}] = &link{world: w, client: w.clients[name], node: node, number: uint64(len(w.links))}
+		}
+	}
+	return w
+}
+
+// Now implements testbed.World.
+func (w *world) Now() time.Duration { return time.Since(w.start) }
+
+// loop carries out the events until the world ends.
+func (w *world) loop() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		w.mu.Lock()
+		var due *event
+		var alarm <-chan time.Time // nil, which never fires, when nothing is queued
+		if len(w.queue) > 0 {
+			if wait := w.queue[0].at - w.Now(); wait <= 0 {
+				due = heap.Pop(&w.queue).(*event)
+			} else {
+				timer.Reset(wait)
+				alarm = timer.C
+			}
+		}
+		w.mu.Unlock()
+		if due != nil {
+			due.do()
+			continue
+		}
+		select {
+		case <-alarm:
+		case <-w.wake:
+		case <-w.ended:
+			return
+		}
+	}
+}
+
+// push queues an event. The caller holds w.mu.
+func (w *world) push(e *event) {
+	heap.Push(&w.queue, e)
+	if w.queue[0] == e {
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// After implements faults.World. Whatever is asked for happens at a later
+// instant, so that the order of events never depends on who asked first.
+func (w *world) After(d time.Duration, f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.after(d, f)
+}
+
+func (w *world) after(d time.Duration, f func()) {
+	w.timed++
+	w.push(&event{at: w.Now() + max(d, time.Nanosecond), seq: w.timed, do: f})
+}
+
+// record adds a record of the world's own doing.
+func (w *world) record(r history.Record) {
+	r.T = w.Now()
+	w.spec.Recorder.Add(worldSource, r)
+}
+
+// Client implements testbed.World.
+func (w *world) Client(name string) testbed.Client { return w.clients[name] }
+
+// Look implements testbed.World. It waits until the world has looked.
+func (w *world) Look(text string) {
+	done := make(chan struct{})
+	w.After(0, func() {
+		defer close(done)
+		for _, name := range w.spec.Topology.Nodes {
+			w.nodes[name].look(text)
+		}
+		w.store.look(text)
+	})
+	<-done
+}
+
+// end stops the world. Whoever still tries to speak is told that it is dead.
+func (w *world) end() {
+	w.stop()
+	for _, name := range w.spec.Clients {
+		w.clients[name].kill()
+		w.clients[name].disconnect()
+	}
+	// the news of the hang-ups is under way; it must reach the engines, which
+	// keep goroutines for subscribers
+	done := make(chan struct{})
+	w.After(time.Minute, func() { close(done) })
+	<-done
+	close(w.ended)
+}
+
+// events is a heap.
+type events []*event
+
+func (q events) Len() int           { return len(q) }
+func (q events) Less(i, j int) bool { return q[i].before(q[j]) }
+func (q events) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *events) Push(x any)        { *q = append(*q, x.(*event)) }
+func (q *events) Pop() any {
+	old := *q
+	n := len(old) - 1
+	e := old[n]
+	old[n] = nil
+	*q = old[:n]
+	return e
+}

@@ -1,0 +1,100 @@
+// Package testbed is the contract between the harness and what a scenario runs
+// on: simulated nodes, processes on this machine, containers, or somebody's
+// servers. The testbeds are the packages below.
+//
+// It knows no scenario and no check. A testbed offers its faults through the
+// interfaces of package faults, which World is asserted to.
+package testbed
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"lockpick/checker/history"
+	"lockpick/faults"
+	"lockpick/impls"
+)
+
+// Errors of the protected resource. Any other error leaves the outcome unknown.
+var (
+	// ErrRefused means that the store did not apply a write, because its fence
+	// was older than one that it had seen.
+	ErrRefused = errors.New("testbed: the store refused the write")
+)
+
+// Testbed is something that a topology runs on. It is safe for concurrent use.
+type Testbed interface {
+	// Name is the word for it on the command line.
+	Name() string
+
+	// Software names what it runs with, for the history's header.
+	Software() map[string]string
+
+	// Run builds what the spec asks for, calls f in the testbed's own time, and
+	// takes everything down. The error is the testbed's own: it could not be
+	// built, f panicked, or f's world never came to rest. When f returned, its
+	// work is done whatever the error.
+	Run(ctx context.Context, s Spec, f func(World)) error
+}
+
+// Spec says what to build.
+type Spec struct {
+	Topology history.Topology
+	Clients  []string
+	Store    string // the name of the node that keeps the resource
+	Initial  int64  // the value of the resource
+	Seed     uint64
+	Recorder *history.Recorder
+
+	// Packet is told of every command of a client to a lock node, at every point
+	// of its way, and answers whether that message is to be lost.
+	Packet func(faults.Packet) (drop bool)
+}
+
+// World is a topology that runs. It is safe for concurrent use.
+type World interface {
+	faults.World
+
+	// Now is the time since the start of the run.
+	Now() time.Duration
+
+	// Client returns the client of that name, which is one of the spec's.
+	Client(name string) Client
+
+	// Look records every key of the lock's nodes and the store's value, with the
+	// given text.
+	Look(text string)
+}
+
+// Client is one participant. Its methods block while it is paused. After it
+// crashed they return an error at once, and what they were to do is not done.
+type Client interface {
+	// Lock makes the client's handle.
+	Lock(v impls.Version, c impls.Config) (impls.Lock, error)
+
+	// Context ends when the client crashes or the run is over.
+	Context() context.Context
+
+	// Alive is false from the moment the client crashed.
+	Alive() bool
+
+	// Enter says which phase of its critical section the client is in now.
+	Enter(p faults.Phase)
+
+	// Sleep works for d, give or take less than a microsecond that keeps two
+	// clients from doing something at the same instant.
+	Sleep(d time.Duration)
+
+	// Checkpoint returns when the client is not paused.
+	Checkpoint()
+
+	// Read and Write use the protected resource over the network. A write that
+	// the store refused is ErrRefused; with any other error it may have been
+	// applied.
+	Read(ctx context.Context) (int64, error)
+	Write(ctx context.Context, v int64, fence uint64) error
+
+	// Label returns the history's name for a value that a lock stored.
+	Label(owner string) string
+}

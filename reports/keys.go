@@ -1,0 +1,134 @@
+package reports
+
+import (
+	"fmt"
+
+	"lockpick/checker/history"
+)
+
+// life tells what became of the lock's key on its nodes: the second thing to
+// look at.
+func (c *cast) life() []entry {
+	var indices []int
+	usual := tally{}
+	for i, r := range c.h.Records {
+		switch {
+		case r.Kind != history.Observe || deed(r.Op) == "":
+		case r.Key == "" && !c.cited[history.Line(i)]: // the store, which has no keys
+		case c.crowd(r.Holder) && (r.Client == "" || r.Client == r.Holder) && !c.cited[history.Line(i)]:
+			usual[deed(r.Op)]++
+		default:
+			indices = append(indices, i)
+		}
+	}
+	var items []item
+	for _, s := range c.gather(indices, lifeSign) {
+		e := entry{t: s.T, lines: s.lines, who: c.where(s)}
+		e.ink, e.text = c.stage(s.Record)
+		if len(c.keys) > 1 && s.Op != history.Keys {
+			e.text = s.Key + " " + e.text
+		}
+		by := ""
+		if s.Client != "" {
+			by = " by " + s.Client
+		}
+		items = append(items, item{entry: e, stream: s.Key, sign: lifeSign(s.Record), label: deed(s.Op), by: by})
+	}
+	out := c.fold(items)
+	if len(usual) > 0 {
+		out = append(out, entry{still: true, text: fmt.Sprintf("the leases of %s: %s", count(c.others, "more client"), usual.list(len(usual)))})
+	}
+	return out
+}
+
+// deed is what changes of a key's life are counted as, and "" for other records.
+func deed(op string) string {
+	return map[string]string{
+		history.Granted: "grants", history.Replaced: "replacements", history.Renewed: "renewals", history.Shortened: "cuts",
+		history.Deleted: "deletions", history.Expired: "expiries", history.Keys: "keys left",
+	}[op]
+}
+
+func lifeSign(r history.Record) string {
+	return fmt.Sprintf("%s %s %s %s %s %s %s", r.Op, r.Key, r.Owner, r.Client, r.Holder, r.Was, r.Text)
+}
+
+// stage tells one change of a key. What a client does to the lease of another
+// is a broken promise in all but name.
+func (c *cast) stage(r history.Record) (ink, string) {
+	k, whose := plain, ""
+	if r.Holder != "" && r.Client != "" && r.Client != r.Holder {
+		k, whose = bad, ", though it is the lease of "+r.Holder
+	}
+	ttl := "TTL " + long(r.TTL)
+	switch r.TTL {
+	case history.NoTTL:
+		ttl = "no TTL"
+	case 0:
+		ttl = "TTL unknown"
+	}
+	switch r.Op {
+	case history.Granted:
+		if r.TTL == history.NoTTL {
+			k = warn
+		}
+		return k, fmt.Sprintf("granted to %s as %s, %s", orWho(r.Holder, r.Client), r.Owner, ttl)
+	case history.Replaced:
+		return k, fmt.Sprintf("replaced by %s: %s became %s, %s", r.Client, r.Was, r.Owner, ttl)
+	case history.Renewed, history.Shortened:
+		return k, fmt.Sprintf("%s %s by %s%s, now %s", r.Owner, r.Op, r.Client, whose, ttl)
+	case history.Deleted:
+		if r.Client == "" && r.Text != "" {
+			return warn, r.Owner + " " + r.Text
+		}
+		return k, fmt.Sprintf("%s deleted by %s%s", r.Owner, orWho(r.Client, "nobody known"), whose)
+	case history.Expired:
+		text := r.Owner + " expired"
+		if r.Holder != "" {
+			text += ", the lease of " + r.Holder
+		}
+		return warn, text
+	default: // history.Keys
+		if r.TTL == history.NoTTL {
+			k = warn
+		}
+		text := fmt.Sprintf("%s exists, %s", r.Key, ttl)
+		if r.Key == "" {
+			k, text = plain, "the resource is "+number(r.Value)
+		}
+		if r.Text != "" {
+			text += " (" + r.Text + ")"
+		}
+		return k, text
+	}
+}
+
+func orWho(name, other string) string {
+	if name == "" {
+		return other
+	}
+	return name
+}
+
+// lockLine says what is locked, for whom, on what.
+func lockLine(h *history.History) string {
+	head := h.Header
+	ttl := "no TTL"
+	if head.Lock.TTL > 0 {
+		ttl = "TTL " + long(head.Lock.TTL)
+	}
+	nodes := nodeList(head.Topology.Nodes)
+	if n := len(head.Topology.Nodes); n > 1 {
+		nodes += fmt.Sprintf(", quorum %d", head.Topology.Quorum)
+	}
+	text := fmt.Sprintf("%s (%s) · lock %s, %s, wait %s · %s, %s each",
+		orWho(head.Topology.Name, "topology"), nodes, head.Lock.Key, ttl, long(head.Lock.Wait),
+		count(len(head.Workload.Clients), "client"), count(max(head.Workload.Rounds, 1), "round"))
+	if head.Workload.Resource != "" {
+		text += fmt.Sprintf(" · %s, %d at first", head.Workload.Resource, head.Workload.Initial)
+	}
+	if head.TimeScale > 0 && head.TimeScale != 1 {
+		text += fmt.Sprintf(" · time × %g", head.TimeScale)
+	}
+	return text
+}

@@ -1,0 +1,204 @@
+package reports_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fatih/color"
+	"github.com/mattn/go-runewidth"
+
+	"lockpick/checker"
+	"lockpick/reports"
+)
+
+// terminal measures as the reports do, in any locale.
+var terminal = &runewidth.Condition{StrictEmojiNeutral: true}
+
+var paint = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// checkWidth fails when a line is wider than the page or ends in blanks.
+func checkWidth(t *testing.T, text string, limit int) {
+	t.Helper()
+	for i, line := range strings.Split(paint.ReplaceAllString(text, ""), "\n") {
+		if w := terminal.StringWidth(line); w > limit {
+			t.Errorf("line %d is %d columns wide, not %d: %q", i+1, w, limit, line)
+		}
+		if strings.TrimRight(line, " ") != line {
+			t.Errorf("line %d ends in blanks: %q", i+1, line)
+		}
+	}
+}
+
+func matrix(t *testing.T, s reports.Summary, o reports.Options) string {
+	t.Helper()
+	if o.Checks == nil {
+		o.Checks = checks
+	}
+	var b bytes.Buffer
+	if err := reports.Matrix(&b, s, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// small is the matrix of an article's first versions.
+func small() reports.Summary {
+	s := several()
+	s.Runs = s.Runs[:5]
+	for _, v := range []string{"setnx-expire", "lua-release", "redlock"} {
+		s.Runs = append(s.Runs, run("crash-no-ttl", v, 7, verdicts{"no-deadlock": holds}, verdicts{"no-deadlock": holds}))
+	}
+	for _, v := range []string{"setnx-del", "setnx-ex", "lua-release", "redlock"} {
+		want := verdicts{"mutual-exclusion": violated, "ownership": violated, "no-lost-update": violated}
+		if v == "redlock" || v == "lua-release" {
+			want["ownership"] = holds
+		}
+		s.Runs = append(s.Runs, run("delete-other", v, 7, want, want))
+	}
+	for _, v := range []string{"setnx-del", "setnx-expire", "setnx-ex"} {
+		s.Skipped = append(s.Skipped,
+			reports.Skip{Scenario: "redlock-clock-jump", Version: v, Reason: "needs quorum: true; this version's is false"},
+			reports.Skip{Scenario: "redlock-restart", Version: v, Reason: "needs quorum: true; this version's is false"})
+	}
+	return s
+}
+
+func TestGoldenMatrix(t *testing.T) {
+	order := []string{"setnx-del", "setnx-expire", "setnx-ex", "lua-release", "redlock"}
+	golden(t, "matrix", []byte(matrix(t, small(), reports.Options{Versions: order, Wall: 8*time.Second + 213*time.Millisecond})))
+	golden(t, "matrix-color", []byte(matrix(t, small(), reports.Options{Versions: order, Color: true})))
+}
+
+// big is a matrix of n versions by m scenarios in which all but a few pairs come
+// out as expected.
+func big(dice *rand.Rand, n, m int) reports.Summary {
+	var s reports.Summary
+	for j := range m {
+		scenario := fmt.Sprintf("scenario-%02d%s", j+1, strings.Repeat("-long", j%4))
+		for i := range n {
+			version := fmt.Sprintf("version-%02d%s", i+1, strings.Repeat("x", i%9))
+			if dice.IntN(9) == 0 {
+				s.Skipped = append(s.Skipped, reports.Skip{Scenario: scenario, Version: version, Reason: "needs renew: owned"})
+				continue
+			}
+			want, got := verdicts{}, verdicts{}
+			for _, c := range checks[:6] {
+				want[c.Name], got[c.Name] = holds, holds
+				if dice.IntN(20) == 0 {
+					want[c.Name], got[c.Name] = violated, violated
+				}
+				if dice.IntN(600) == 0 {
+					got[c.Name] = checker.Verdict(dice.IntN(3))
+				}
+			}
+			s.Runs = append(s.Runs, run(scenario, version, uint64(1+dice.IntN(99)), want, got))
+		}
+	}
+	return s
+}
+
+func TestGoldenBigMatrix(t *testing.T) {
+	text := matrix(t, big(rand.New(rand.NewPCG(1, 1)), 30, 45), reports.Options{})
+	checkWidth(t, text, reports.DefaultWidth)
+	golden(t, "matrix-45x30", []byte(text))
+}
+
+func TestMatrixIsNeverTooWide(t *testing.T) {
+	for seed := range uint64(300) {
+		dice := rand.New(rand.NewPCG(seed, 7))
+		s := big(dice, 1+dice.IntN(40), 1+dice.IntN(12))
+		for i := range s.Runs {
+			if dice.IntN(50) == 0 {
+				s.Runs[i].Undecided = "this step never happened: pause client-1, " + strings.Repeat("很长的理由", dice.IntN(30))
+			}
+			if dice.IntN(200) == 0 {
+				s.Runs[i].Scenario = strings.Repeat("a-very-long-name", 1+dice.IntN(12))
+			}
+			if dice.IntN(200) == 0 {
+				s.Runs[i].Version = strings.Repeat("锁", 1+dice.IntN(90))
+			}
+		}
+		o := reports.Options{Width: reports.MinWidth + dice.IntN(161), Color: dice.IntN(2) == 0, Full: dice.IntN(2) == 0, Wall: time.Second}
+		checkWidth(t, matrix(t, s, o), o.Width)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func TestMatrixMarks(t *testing.T) {
+	mixed := run("s", "v", 2, verdicts{"mutual-exclusion": violated}, verdicts{"mutual-exclusion": violated})
+	cut := run("s", "v", 1, verdicts{"ownership": holds}, verdicts{"ownership": unknown})
+	cut.AsExpected, cut.Undecided = false, "the history is cut short"
+	tests := []struct {
+		name string
+		runs []reports.Run
+		want string
+	}{
+		{"all hold", []reports.Run{run("s", "v", 1, verdicts{"ownership": holds}, verdicts{"ownership": holds})}, "·"},
+		{"violated as expected", []reports.Run{mixed}, "M"},
+		{"violated and not expected", []reports.Run{run("s", "v", 1, verdicts{"ownership": holds}, verdicts{"ownership": violated})}, "!O"},
+		{"holds and violation expected", []reports.Run{run("s", "v", 1, verdicts{"ownership": violated}, verdicts{"ownership": holds})}, "¬O"},
+		{"unknown is not a pass", []reports.Run{run("s", "v", 1, verdicts{"ownership": holds, "honesty": holds}, verdicts{"ownership": unknown, "honesty": holds})}, "?O"},
+		{"nothing is known", []reports.Run{cut}, "?"},
+		{"expected first, then what is not", []reports.Run{run("s", "v", 1,
+			verdicts{"mutual-exclusion": violated, "stale-use": holds, "ownership": holds, "honesty": violated, "no-orphan": holds},
+			verdicts{"mutual-exclusion": violated, "stale-use": violated, "ownership": violated, "honesty": holds, "no-orphan": unknown})}, "M!SO¬H?K"},
+		{"a cell is as bad as its worst seed", []reports.Run{mixed, cut}, "M?"},
+		{"a verdict without expectation", []reports.Run{run("s", "v", 1, verdicts{"ownership": holds}, verdicts{"ownership": holds, "footprint": violated})}, "F"},
+		{"not as expected for no visible reason", []reports.Run{{Scenario: "s", Version: "v"}}, "!"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			text := matrix(t, reports.Summary{Runs: tt.runs}, reports.Options{})
+			row := strings.Split(text, "\n")[1]
+			if got := strings.Fields(row[1:])[1]; got != tt.want {
+				t.Errorf("the cell is %q, want %q, in\n%s", got, tt.want, text)
+			}
+		})
+	}
+}
+
+func TestColorIsLocal(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	before := color.NoColor
+	painted := matrix(t, small(), reports.Options{Color: true})
+	if color.NoColor != before {
+		t.Error("the global switch was changed")
+	}
+	if !paint.MatchString(painted) {
+		t.Error("no colour although Options.Color")
+	}
+	bare := matrix(t, small(), reports.Options{})
+	if paint.MatchString(bare) {
+		t.Error("colour without Options.Color")
+	}
+	if paint.ReplaceAllString(painted, "") != bare {
+		t.Error("colour changes the text")
+	}
+}
+
+type full struct{}
+
+var errFull = errors.New("disk full")
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func TestWriteErrors(t *testing.T) {
+	for name, err := range map[string]error{
+		"matrix": reports.Matrix(full{}, several(), reports.Options{}),
+		"text":   reports.Text(full{}, several(), reports.Options{}),
+		"story":  reports.Story(full{}, several().Runs[0], nil, reports.Options{}),
+		"json":   reports.JSON(full{}, several()),
+	} {
+		if !errors.Is(err, errFull) {
+			t.Errorf("%s: got %v, want %v", name, err, errFull)
+		}
+	}
+}

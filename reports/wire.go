@@ -1,0 +1,138 @@
+package reports
+
+import (
+	"crypto/sha1" // what Redis names scripts by
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/checker/history"
+)
+
+// Bounds of a command's text, in columns.
+const (
+	maxArg     = 32
+	maxCommand = 72
+)
+
+// lateness is how long a command may be under way before the story says so.
+const lateness = time.Second
+
+// wire tells the commands in the order in which the nodes executed them: the
+// last thing to look at.
+func (c *cast) wire() []entry {
+	var indices []int
+	usual, setup, n := tally{}, 0, 0
+	for i, r := range c.h.Records {
+		switch {
+		case r.Kind != history.Observe || r.Op != history.Command || len(r.Command) == 0:
+		case c.cited[history.Line(i)] || c.full:
+			indices = append(indices, i)
+		case isSetup(r.Command[0]):
+			setup++
+		case c.crowd(r.Client):
+			n++
+			usual[commandLabel(r)]++
+		default:
+			indices = append(indices, i)
+		}
+	}
+	var items []item
+	widest := 0
+	for _, s := range c.gather(indices, wireSign) {
+		text := command(s.Command)
+		widest = max(widest, width(text))
+		e := entry{t: s.T, lines: s.lines, who: s.Client + " → " + c.where(s), text: text, aside: reply(s.Reply)}
+		if late := s.T - s.Sent; s.Sent > 0 && late > lateness {
+			e.aside += ", sent at " + clock(s.Sent, false)
+		}
+		items = append(items, item{entry: e, stream: s.Client, by: " by " + s.Client, label: commandLabel(s.Record),
+			sign: commandLabel(s.Record) + fmt.Sprint(s.Command[1:min(2, len(s.Command))])})
+	}
+	for i := range items {
+		items[i].text = pad(items[i].text, min(widest, maxCommand)) + "  "
+	}
+	out := c.fold(items)
+	if n > 0 {
+		out = append(out, entry{still: true, text: fmt.Sprintf("%s of %s: %s", count(n, "command"), count(c.others, "more client"), usual.list(6))})
+	}
+	if setup > 0 {
+		out = append(out, entry{still: true, ink: faint, text: count(setup, "command") + " that set up connections"})
+	}
+	return out
+}
+
+// isSetup reports whether clients send the command of their own accord when they connect.
+func isSetup(name string) bool {
+	return slices.Contains([]string{"HELLO", "CLIENT", "AUTH", "SELECT", "READONLY"}, strings.ToUpper(name))
+}
+
+func wireSign(r history.Record) string {
+	return r.Client + "\x00" + strings.Join(r.Command, "\x00") + "\x00" + r.Reply
+}
+
+// refusal reports whether the node answered that it did nothing.
+func refusal(r history.Record) bool {
+	switch strings.ToUpper(r.Command[0]) {
+	case "SET", "SETNX", "HSETNX":
+		return slices.Contains([]string{"nil", "(nil)", "<nil>", "0", ""}, r.Reply)
+	}
+	return false
+}
+
+// commandLabel names a command for counting: "refused SET", "EVALSHA answered 1".
+func commandLabel(r history.Record) string {
+	name := strings.ToUpper(r.Command[0])
+	switch {
+	case refusal(r):
+		return "refused " + name
+	case r.Reply == "":
+		return name
+	default:
+		return name + " answered " + clip(oneLine(r.Reply), maxArg)
+	}
+}
+
+func reply(text string) string {
+	if text == "" {
+		return "no reply"
+	}
+	return clip(oneLine(text), maxArg*2)
+}
+
+// command writes a command with its long arguments cut and its scripts named by
+// the first digits of their hash, which is what EVALSHA calls them by.
+func command(args []string) string {
+	name := strings.ToUpper(args[0])
+	rest := args[1:]
+	out := []string{name}
+	switch {
+	case (name == "EVAL" || name == "EVAL_RO") && len(rest) >= 2:
+		sum := sha1.Sum([]byte(rest[0]))
+		out, rest = append(out, hex.EncodeToString(sum[:4])+"…"), rest[2:]
+	case (name == "EVALSHA" || name == "EVALSHA_RO") && len(rest) >= 2:
+		out, rest = append(out, rest[0][:min(8, len(rest[0]))]+"…"), rest[2:]
+	case name == "SCRIPT" && len(rest) >= 2 && strings.EqualFold(rest[0], "load"):
+		sum := sha1.Sum([]byte(rest[1]))
+		out, rest = append(out, "LOAD", hex.EncodeToString(sum[:4])+"…"), rest[2:]
+	}
+	for _, a := range rest {
+		out = append(out, clip(oneLine(a), maxArg))
+	}
+	return clip(strings.Join(out, " "), maxCommand)
+}
+
+// oneLine keeps a text that has line breaks or is empty readable in a line.
+func oneLine(text string) string {
+	if text == "" {
+		return `""`
+	}
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)), " ")
+}
