@@ -7,7 +7,7 @@ import (
 )
 
 // Poll calls try until it reports true or fails, wait has passed since the
-// call, or ctx is done; it sleeps every between two tries. With a wait of 0 it
+// call, or ctx is done; it sleeps for every between two tries. With a wait of 0 it
 // tries once. It returns ErrNotAcquired when the time is up, try's error as it
 // is, and both ErrNotAcquired and ctx.Err() when ctx ends before a try or while
 // it sleeps: every try was refused by then and nothing is in flight.

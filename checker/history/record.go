@@ -58,6 +58,7 @@ const (
 const (
 	Quiet  = "quiet"  // all clients have stopped and all faults are healed
 	Looked = "looked" // the harness looked for keys on every node; Text is AfterLease for the second look
+	Left   = "left"   // code of the lock still ran, or waited, after its Close
 	Stuck  = "stuck"  // the client Target did not finish: it waits for something that does not come
 	End    = "end"    // the run is complete; Text says why its outcome cannot be judged, and is empty when it can
 )

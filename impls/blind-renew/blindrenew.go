@@ -127,7 +127,7 @@ func (l *lock) renew(ctx context.Context, requestID string) {
 	if err != nil || !held {
 		return
 	}
-	// The window: whoever holds the lock now gets the new expiry.
+	// This is the window: whoever holds the lock by now gets the new expiry.
 	_ = l.client.PExpire(ctx, l.cfg.Key, l.cfg.TTL).Err()
 }
 
@@ -140,6 +140,7 @@ func (l *lock) isLockHeld(ctx context.Context, requestID string) (bool, error) {
 }
 
 func (l *lock) Release(ctx context.Context, lease impls.Lease) error {
+	l.cancel(lease.Owner)
 	deleted, err := owned.Delete(ctx, l.client, l.cfg.Key, lease.Owner)
 	if err != nil {
 		return fmt.Errorf("release %q: %w", l.cfg.Key, err)

@@ -109,7 +109,7 @@ func (l *lock) renew(ctx context.Context) {
 	l.arm(l.renew)
 }
 
-// arm starts a timer and remembers it, and only it.
+// arm starts a timer and remembers it, and it alone.
 func (l *lock) arm(call func(context.Context)) {
 	timer := l.threads.After(l.cfg.TTL/3, call)
 	l.mu.Lock()

@@ -71,7 +71,7 @@ func (l *lock) Release(ctx context.Context, lease impls.Lease) error {
 		return fmt.Errorf("release %q: %w", l.cfg.Key, err)
 	}
 	if value != lease.Owner {
-		return nil // not ours, or gone: the article has no else branch
+		return nil // another's, or gone: the article has no else branch
 	}
 	if err := l.client.Del(ctx, l.cfg.Key).Err(); err != nil {
 		return fmt.Errorf("release %q: %w", l.cfg.Key, err)

@@ -15,7 +15,8 @@ import (
 //
 // That is enough to tell the outcome: Obtain ends at the first error, so all
 // commands before the last were refused. If the last one was answered and Obtain
-// fails nevertheless, that one was refused too, and the lock was not granted.
+// fails nevertheless, that one was refused too, and the lock was not granted. A
+// client that resends by itself changes nothing: the script knows its own value.
 type asker struct {
 	redis.Scripter
 	unanswered atomic.Bool // atomic, since the library's lock goes on using the client

@@ -15,6 +15,9 @@ import (
 // A lock is granted when a majority holds the value, so while fewer nodes than
 // that may hold it, the lock is definitely not granted, even if the rest of a
 // failed try stays on some node until it expires.
+//
+// It takes a SETNX for one request. A client that resends by itself (go-redis:
+// MaxRetries above 0) may be refused by its own value, which looks like another's.
 type ballot struct {
 	quorum int
 

@@ -16,7 +16,7 @@
 // Its errors do not say whether the lock was granted: a failed try reports one
 // error however its cleaning up went, a cancelled context is ErrFailed like a
 // taken lock, and an error is returned only if it was that of the last try. So
-// the connections it is given note what each node answered; see ballot.
+// the connections it is given note what every node answered; see ballot.
 package redsync
 
 import (

@@ -26,7 +26,7 @@ type renewal struct {
 	done  chan struct{}      // closed when no attempt is under way any more
 }
 
-// answer is what came of one attempt that was sent at a certain time.
+// answer is what came of one attempt, and when that attempt was sent.
 type answer struct {
 	sent    time.Time
 	renewed bool

@@ -23,8 +23,8 @@
 // that forgets the lock grants it twice. No lock on one node closes that without
 // a fencing number.
 //
-// The client must not resend commands by itself (MaxRetries: -1): a SET NX sent
-// twice meets its own value and is refused.
+// The client must not resend commands by itself (go-redis: MaxRetries -1), since a
+// SET NX that is sent twice meets its own value and is refused.
 //
 // A refused client tries again every 100 ms (the retry_delay of D1 section 7)
 // until Config.Wait has passed.

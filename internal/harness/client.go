@@ -113,9 +113,7 @@ func (c *client) open(wait time.Duration) bool {
 	cfg.Wait = wait
 	lock, err := c.client.Lock(c.run.Version, cfg)
 	if err != nil {
-		c.run.mu.Lock()
-		defer c.run.mu.Unlock()
-		c.run.failed = append(c.run.failed, fmt.Errorf("make the lock: %w", err))
+		c.run.fail(fmt.Errorf("make the lock: %w", err))
 		return false
 	}
 	c.lock = lock
@@ -272,6 +270,7 @@ func (c *client) probe() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		defer c.run.catch("the lock panicked")
 		if lease, err := c.acquire(ctx); err == nil {
 			c.release(ctx, lease)
 		}
@@ -293,6 +292,7 @@ func (c *client) close() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		defer c.run.catch("the lock panicked in Close")
 		_ = c.lock.Close() // nothing of the run depends on it any more
 	}()
 	limit := time.NewTimer(time.Minute)

@@ -71,9 +71,19 @@ func Do(ctx context.Context, s Setup) (*Outcome, error) {
 		Packet:   func(p faults.Packet) bool { return r.schedule.Packet(p) },
 	}
 	failure := s.Testbed.Run(ctx, spec, r.carryOut)
+	if errors.Is(failure, testbed.ErrLeft) {
+		r.left()
+		failure = nil
+	}
+	fail := func(err error) error {
+		return fmt.Errorf("harness: %s with %s, seed %d: %w", s.Scenario.Name, s.Version.Name, s.Seed, err)
+	}
+	if err := errors.Join(failure, r.failure()); err != nil {
+		return nil, fail(errors.Join(err, rec.Flush())) // without an end, the history says that it is cut short
+	}
 	h, sum, err := rec.Close(r.ended, r.undecided())
-	if err := errors.Join(failure, r.failure(), err); err != nil {
-		return nil, fmt.Errorf("harness: %s with %s, seed %d: %w", s.Scenario.Name, s.Version.Name, s.Seed, err)
+	if err != nil {
+		return nil, fail(fmt.Errorf("write the history: %w", err))
 	}
 	return &Outcome{History: h, SHA256: sum, Undecided: checker.Undecided(h), Results: Judge(h, s.Scenario.Checks)}, nil
 }

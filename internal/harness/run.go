@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -56,6 +57,7 @@ func (r *run) work(all []*client) {
 		finished = append(finished, done)
 		go func() {
 			defer close(done)
+			defer r.catch("the lock panicked")
 			c.work(time.Duration(i) * r.Scenario.Workload.Stagger)
 		}()
 	}
@@ -115,23 +117,44 @@ func (r *run) look(text string) {
 	r.note(history.Record{Op: history.Looked, Text: text})
 }
 
-func (r *run) note(rec history.Record) {
-	rec.T, rec.Who, rec.Kind = r.world.Now(), history.World, history.Note
+func (r *run) note(rec history.Record) { r.noteAt(r.world.Now(), rec) }
+
+func (r *run) noteAt(t time.Duration, rec history.Record) {
+	rec.T, rec.Who, rec.Kind = t, history.World, history.Note
 	r.rec.Add(source, rec)
+}
+
+// left remarks, when the world is gone, that the lock did not end with it.
+func (r *run) left() {
+	r.noteAt(r.ended, history.Record{Op: history.Left, Text: "code of the lock still ran, or waited, after Close"})
 }
 
 // report records what became of a step.
 func (r *run) report(s faults.Step, change faults.Change, err error) {
 	if err != nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.failed = append(r.failed, fmt.Errorf("step %q: %w", s, err))
+		r.fail(fmt.Errorf("step %q: %w", s, err))
 		return
 	}
 	r.rec.Add(source, history.Record{
 		T: r.world.Now(), Who: history.World, Kind: history.Fault,
 		Op: s.Fault.Name(), Target: s.Fault.Target(), For: s.For, Text: string(change),
 	})
+}
+
+// fail remembers what kept the run from being carried out.
+func (r *run) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = append(r.failed, err)
+}
+
+// catch turns a panic of the lock in a goroutine of the harness into a failure
+// of the run. A panic in a goroutine of the lock's own ends the process, as it
+// would anywhere.
+func (r *run) catch(what string) {
+	if p := recover(); p != nil {
+		r.fail(fmt.Errorf("%s: %v\n%s", what, p, debug.Stack()))
+	}
 }
 
 // failure is the first fault that could not be injected.

@@ -16,12 +16,13 @@ import (
 	"lockpick/impls"
 )
 
-// Errors of the protected resource. Any other error leaves the outcome unknown.
-var (
-	// ErrRefused means that the store did not apply a write, because its fence
-	// was older than one that it had seen.
-	ErrRefused = errors.New("testbed: the store refused the write")
-)
+// ErrRefused means that the store did not apply a write, because its fence was
+// older than one that it had seen. Any other error leaves the outcome unknown.
+var ErrRefused = errors.New("testbed: the store refused the write")
+
+// ErrLeft means that code of the lock still ran, or waited, after its Close and
+// the end of the run. The run itself went well.
+var ErrLeft = errors.New("testbed: the lock left something running after its Close")
 
 // Testbed is something that a topology runs on. It is safe for concurrent use.
 type Testbed interface {
@@ -33,8 +34,8 @@ type Testbed interface {
 
 	// Run builds what the spec asks for, calls f in the testbed's own time, and
 	// takes everything down. The error is the testbed's own: it could not be
-	// built, f panicked, or f's world never came to rest. When f returned, its
-	// work is done whatever the error.
+	// built, or f panicked. It is ErrLeft when all went well but for what the
+	// lock left behind.
 	Run(ctx context.Context, s Spec, f func(World)) error
 }
 

@@ -39,7 +39,7 @@ func (g *Group) Go(f func(ctx context.Context)) bool {
 	return true
 }
 
-// Close ends every context and waits until everything has returned. A command
+// Close ends all contexts and waits until everything has returned. A command
 // that is on the wire when its client does not heed contexts is waited for
 // until the client's own time-out.
 func (g *Group) Close() {

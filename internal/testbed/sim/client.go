@@ -6,7 +6,6 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"net"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -28,19 +27,19 @@ type client struct {
 
 	paused  bool
 	crashed bool
+	struck  bool            // crashed before the end of the run
 	waiting []chan struct{} // who stands still, in the order of arrival
 	spoken  int             // attempts to speak after the end
 
 	unsent []*command // written, and kept back while it stands still
 
-	phase       faults.Phase
-	section     uint64 // numbers the phases
-	counted     uint64 // the section of the newest command that left
-	commands    int    // that left since the start of the run
-	ofPhase     int    // of them in the section counted
-	connections []*redis.Client
-	single      redis.UniversalClient
-	nodes       []redis.UniversalClient
+	phase    faults.Phase
+	section  uint64 // numbers the phases
+	counted  uint64 // the section of the newest command that left
+	commands int    // that left since the start of the run
+	ofPhase  int    // of them in the section counted
+	single   redis.UniversalClient
+	nodes    []redis.UniversalClient
 
 	tokens atomic.Int64
 }
@@ -55,7 +54,11 @@ func newClient(w *world, name string) *client {
 // maxSpoken is how often code of a client that is dead may still try to speak
 // before its goroutine is ended: code that retries for ever would otherwise keep
 // the bubble alive for ever.
-const maxSpoken = 1000
+const maxSpoken = 100
+
+// errSilenced is what a client hears that has spoken too often after its death.
+// Whoever hears it in a goroutine of the subject ends that goroutine.
+var errSilenced = fmt.Errorf("%w: the client is dead and does not stop speaking", net.ErrClosed)
 
 // gate blocks while the client is paused and fails once it has crashed. Every
 // way out of the client leads through it.
@@ -68,7 +71,7 @@ func (c *client) gate() error {
 			over := c.spoken > maxSpoken
 			w.mu.Unlock()
 			if over {
-				runtime.Goexit()
+				return errSilenced
 			}
 			return net.ErrClosed
 		}
@@ -132,14 +135,6 @@ func (c *client) kill() {
 	c.end()
 }
 
-// disconnect closes the client library, which ends what it runs in the
-// background.
-func (c *client) disconnect() {
-	for _, r := range c.connections {
-		_ = r.Close() // its connections are gone already
-	}
-}
-
 // count numbers a command that is about to leave.
 func (c *client) count(cmd *command) {
 	c.world.mu.Lock()
@@ -177,7 +172,9 @@ func (c *client) Lock(v impls.Version, cfg impls.Config) (impls.Lock, error) {
 func (c *client) connect(name string) *redis.Client {
 	n := c.world.nodes[name]
 	l := c.world.links[linkKey{c.name, name}]
-	r := redis.NewClient(&redis.Options{
+	// it is never closed: it runs nothing in the background, and code that goes on
+	// after the end must reach the network to be ended there
+	return redis.NewClient(&redis.Options{
 		Addr:       n.addr,
 		MaxRetries: -1,
 		// An exhausted pool takes a timer from a sync.Pool of the whole process,
@@ -190,8 +187,6 @@ func (c *client) connect(name string) *redis.Client {
 		},
 		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return l.dial(ctx, n) },
 	})
-	c.connections = append(c.connections, r)
-	return r
 }
 
 // Context implements testbed.Client.

@@ -2,9 +2,11 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"slices"
 	"syscall"
 	"time"
@@ -42,7 +44,10 @@ type conn struct {
 // dial makes a connection from the client, which takes a round trip.
 func (l *link) dial(ctx context.Context, n *node) (net.Conn, error) {
 	w := l.world
-	if err := l.client.gate(); err != nil {
+	switch err := l.client.gate(); {
+	case errors.Is(err, errSilenced):
+		return tomb{}, nil
+	case err != nil:
 		return nil, err
 	}
 	c := &conn{link: l, node: n, changed: make(chan struct{}, 1)}
@@ -90,11 +95,34 @@ func (c *conn) accept(answer chan<- error) {
 	})
 }
 
+// gate is the client's, called by whoever uses the connection.
+func (c *conn) gate() error {
+	err := c.link.client.gate()
+	if errors.Is(err, errSilenced) {
+		runtime.Goexit()
+	}
+	return err
+}
+
+// tomb is the connection that a client gets that was silenced. go-redis dials in
+// goroutines of its own, and ending those would leave the subject's waiting; it
+// first writes in the subject's own goroutine, which ends there.
+type tomb struct{ net.Conn }
+
+func (tomb) Read([]byte) (int, error)         { runtime.Goexit(); return 0, nil }
+func (tomb) Write([]byte) (int, error)        { runtime.Goexit(); return 0, nil }
+func (tomb) Close() error                     { return nil }
+func (tomb) SetDeadline(time.Time) error      { return nil }
+func (tomb) SetReadDeadline(time.Time) error  { return nil }
+func (tomb) SetWriteDeadline(time.Time) error { return nil }
+func (tomb) LocalAddr() net.Addr              { return addr("nowhere") }
+func (tomb) RemoteAddr() net.Addr             { return addr("nowhere") }
+
 // Read implements net.Conn.
 func (c *conn) Read(p []byte) (int, error) {
 	w := c.link.world
 	for {
-		if err := c.link.client.gate(); err != nil {
+		if err := c.gate(); err != nil {
 			return 0, err
 		}
 		w.mu.Lock()
@@ -137,7 +165,7 @@ func (c *conn) notify() {
 // It returns when they have left, which is after the client has stood still if
 // one of them was what made it do so.
 func (c *conn) Write(p []byte) (int, error) {
-	if err := c.link.client.gate(); err != nil {
+	if err := c.gate(); err != nil {
 		return 0, err
 	}
 	commands, err := c.parser.feed(p)
@@ -157,7 +185,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	if len(commands) > 0 {
 		<-left
 	}
-	if err := c.link.client.gate(); err != nil {
+	if err := c.gate(); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -62,7 +62,14 @@ func (w *world) Pause(name string) error { return w.onClient(name, (*client).pau
 func (w *world) Resume(name string) error { return w.onClient(name, (*client).resume) }
 
 // Crash implements faults.Crasher.
-func (w *world) Crash(name string) error { return w.onClient(name, (*client).kill) }
+func (w *world) Crash(name string) error {
+	return w.onClient(name, func(c *client) {
+		c.kill()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		c.struck = true
+	})
+}
 
 // Cut implements faults.Cutter.
 func (w *world) Cut(l faults.Link, d faults.Direction) error {

@@ -76,9 +76,7 @@ func (n *node) execute(cmd *command) []byte {
 	c.peer.Flush()
 	reply := c.reply.bytes
 	if cmd.packet.Number > 0 {
-		r := cmd.observed(reply)
-		r.T = n.world.Now()
-		n.world.spec.Recorder.Add(worldSource, r)
+		n.world.record(cmd.observed(reply))
 		if !n.engine.db.IsReadOnlyCommand(strings.ToLower(cmd.args[0])) {
 			n.compare(cmd.packet.Client)
 		}

@@ -106,9 +106,12 @@ func (t *Testbed) Software() map[string]string {
 // ErrSpins means that a run stopped virtual time.
 var ErrSpins = errors.New("sim: virtual time stands still: the lock or its library loops without ever waiting")
 
+// patience is how long, in real time, a bubble may take to come to its end after
+// the run. Only code that waits for ever, time after time, takes longer.
+const patience = 5 * time.Second
+
 // Run implements testbed.Testbed. It takes no notice of ctx once the run has
-// begun: that takes milliseconds. A bubble that comes to a standstill after f
-// returned is no error: f has seen who was stuck.
+// begun: that takes milliseconds.
 func (t *Testbed) Run(ctx context.Context, s testbed.Spec, f func(testbed.World)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -127,21 +130,57 @@ func (t *Testbed) Run(ctx context.Context, s testbed.Spec, f func(testbed.World)
 	})
 	defer guard.Stop()
 
-	returned := false
-	err := bubble.Run(func() {
-		w := newWorld(ctx, s, engines)
-		go w.loop()
-		defer w.end()
-		f(w)
-		returned = true
-	})
-	if returned && errors.Is(err, bubble.ErrDeadlock) {
-		return nil // the engines may still be in use by whoever is stuck: do not keep them
+	var w *world
+	returned, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- bubble.Run(func() {
+			w = newWorld(ctx, s, engines)
+			go w.loop()
+			defer w.end()
+			f(w)
+			close(returned)
+		})
+	}()
+	select {
+	case <-returned:
+		guard.Stop()
+	case err := <-ended:
+		if err != nil {
+			return err
+		}
+		<-returned
+		ended <- nil
 	}
-	if err == nil {
-		t.rest(engines)
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.rest(engines)
+		}
+		return w.verdict(err)
+	case <-time.After(patience):
+		return testbed.ErrLeft // and the engines with it: they may be in use for ever
 	}
-	return err
+}
+
+// verdict says what the end of the bubble means when all clients were done. A
+// client that was killed has an excuse for what it left.
+func (w *world) verdict(err error) error {
+	left := errors.Is(err, bubble.ErrDeadlock)
+	for _, c := range w.clients {
+		if c.struck {
+			if left {
+				return nil
+			}
+			continue
+		}
+		left = left || c.spoken > maxSpoken
+	}
+	switch {
+	case left:
+		return testbed.ErrLeft
+	default:
+		return err
+	}
 }
 
 // engine returns one that is empty.

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockpick/checker/history"
@@ -24,6 +25,7 @@ type world struct {
 	timed  uint64 // number of events that After has made
 	labels labels
 
+	over    atomic.Bool   // the run has ended: nothing is recorded any more
 	wake    chan struct{} // something was queued that may be due before the timer
 	ended   chan struct{}
 	clients map[string]*client
@@ -135,6 +137,9 @@ func (w *world) after(d time.Duration, f func()) {
 
 // record adds a record of the world's own doing.
 func (w *world) record(r history.Record) {
+	if w.over.Load() {
+		return
+	}
 	r.T = w.Now()
 	w.spec.Recorder.Add(worldSource, r)
 }
@@ -157,10 +162,10 @@ func (w *world) Look(text string) {
 
 // end stops the world. Whoever still tries to speak is told that it is dead.
 func (w *world) end() {
+	w.over.Store(true)
 	w.stop()
 	for _, name := range w.spec.Clients {
 		w.clients[name].kill()
-		w.clients[name].disconnect()
 	}
 	// the news of the hang-ups is under way; it must reach the engines, which
 	// keep goroutines for subscribers
