@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -27,9 +29,9 @@ type client struct {
 
 	paused  bool
 	crashed bool
-	struck  bool            // crashed before the end of the run
-	waiting []chan struct{} // who stands still, in the order of arrival
-	spoken  int             // attempts to speak after the end
+	struck  bool // crashed before the end of the run
+	waiting []waiter
+	spoken  int // attempts to speak after the end
 
 	unsent []*command // written, and kept back while it stands still
 
@@ -42,6 +44,12 @@ type client struct {
 	nodes    []redis.UniversalClient
 
 	tokens atomic.Int64
+}
+
+// waiter is somebody who stands still.
+type waiter struct {
+	place uint64 // decides who goes on first; equals go on in the order of arrival
+	wake  chan struct{}
 }
 
 func newClient(w *world, name string) *client {
@@ -61,8 +69,9 @@ const maxSpoken = 100
 var errSilenced = fmt.Errorf("%w: the client is dead and does not stop speaking", net.ErrClosed)
 
 // gate blocks while the client is paused and fails once it has crashed. Every
-// way out of the client leads through it.
-func (c *client) gate() error {
+// way out of the client leads through it. Several goroutines that come at one
+// instant need places of their own.
+func (c *client) gate(place uint64) error {
 	w := c.world
 	for {
 		w.mu.Lock()
@@ -80,7 +89,7 @@ func (c *client) gate() error {
 			return nil
 		}
 		wake := make(chan struct{})
-		c.waiting = append(c.waiting, wake)
+		c.waiting = append(c.waiting, waiter{place, wake})
 		w.mu.Unlock()
 		<-wake
 	}
@@ -106,8 +115,9 @@ func (c *client) wake() {
 	for _, cmd := range c.unsent {
 		cmd.send()
 	}
-	for i, ch := range c.waiting {
-		c.world.after(time.Duration(i+1), func() { close(ch) })
+	slices.SortStableFunc(c.waiting, func(a, b waiter) int { return cmp.Compare(a.place, b.place) })
+	for i, one := range c.waiting {
+		c.world.after(time.Duration(i+1), func() { close(one.wake) })
 	}
 	c.unsent, c.waiting = nil, nil
 }
@@ -128,8 +138,8 @@ func (c *client) kill() {
 			conn.hangUp(net.ErrClosed)
 		}
 	}
-	for _, ch := range c.waiting {
-		close(ch)
+	for _, one := range c.waiting {
+		close(one.wake)
 	}
 	c.waiting = nil
 	c.end()
@@ -206,7 +216,7 @@ func (c *client) Sleep(d time.Duration) {
 }
 
 // Checkpoint implements testbed.Client.
-func (c *client) Checkpoint() { _ = c.gate() }
+func (c *client) Checkpoint() { _ = c.gate(0) }
 
 // Label implements testbed.Client.
 func (c *client) Label(owner string) string { return c.world.labels.of(c.name, owner) }

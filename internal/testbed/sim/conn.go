@@ -44,7 +44,7 @@ type conn struct {
 // dial makes a connection from the client, which takes a round trip.
 func (l *link) dial(ctx context.Context, n *node) (net.Conn, error) {
 	w := l.world
-	switch err := l.client.gate(); {
+	switch err := l.client.gate(l.place()); {
 	case errors.Is(err, errSilenced):
 		return tomb{}, nil
 	case err != nil:
@@ -63,7 +63,7 @@ func (l *link) dial(ctx context.Context, n *node) (net.Conn, error) {
 	select {
 	case err := <-answer:
 		if err == nil {
-			err = l.client.gate()
+			err = l.client.gate(l.place())
 		}
 		if err != nil {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: addr(n.addr), Err: err}
@@ -78,26 +78,21 @@ func (l *link) dial(ctx context.Context, n *node) (net.Conn, error) {
 
 // accept is the arrival of the dial at the node.
 func (c *conn) accept(answer chan<- error) {
-	var refused error
-	if c.node.down {
-		refused = syscall.ECONNREFUSED
-	}
 	w := c.link.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c.link.send(toClient, c.number, &c.streams[toClient], func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if refused == nil {
-			c.link.conns = append(c.link.conns, c)
-		}
-		answer <- refused
-	})
+	var refused error
+	if c.node.down {
+		refused = syscall.ECONNREFUSED
+	} else {
+		c.link.conns = append(c.link.conns, c)
+	}
+	c.link.send(toClient, c.number, &c.streams[toClient], func() { answer <- refused })
 }
 
 // gate is the client's, called by whoever uses the connection.
 func (c *conn) gate() error {
-	err := c.link.client.gate()
+	err := c.link.client.gate(c.link.place() | c.number)
 	if errors.Is(err, errSilenced) {
 		runtime.Goexit()
 	}
@@ -202,13 +197,12 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// hangUp ends the connection from the client's side: the node hears of it when
-// the news arrives. The caller holds w.mu.
+// hangUp ends the connection from the client's side. What was sent is still under
+// way, and is executed when it arrives. The caller holds w.mu.
 func (c *conn) hangUp(err error) {
 	c.err = err
 	c.notify()
 	c.link.conns = slices.DeleteFunc(c.link.conns, func(o *conn) bool { return o == c })
-	c.link.send(toNode, c.number, &c.streams[toNode], c.forget)
 }
 
 // breakOff ends the connection at both ends. The caller holds w.mu and takes it
@@ -216,15 +210,6 @@ func (c *conn) hangUp(err error) {
 func (c *conn) breakOff() {
 	c.err, c.reset = syscall.ECONNRESET, true
 	c.notify()
-	c.link.world.after(0, c.forget)
-}
-
-// forget lets the node drop what it keeps of the connection.
-func (c *conn) forget() {
-	if c.peer == nil {
-		return
-	}
-	c.node.disconnect(c)
 }
 
 // SetReadDeadline implements net.Conn.

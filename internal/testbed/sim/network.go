@@ -33,6 +33,9 @@ type way struct {
 	held  []func() // what a hold keeps, in order
 }
 
+// place orders those who wait at the client's gate for this link.
+func (l *link) place() uint64 { return (l.number + 1) << 32 }
+
 // The directions as indices.
 const (
 	toNode = iota

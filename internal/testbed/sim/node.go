@@ -235,13 +235,3 @@ func (n *node) stop(lose bool) {
 		w.links[linkKey{name, n.name}].reset(always)
 	}
 }
-
-// disconnect lets the engine forget a connection. miniredis keeps two goroutines
-// for each subscriber until it is told that it left.
-func (n *node) disconnect(c *conn) {
-	for _, name := range []string{"UNSUBSCRIBE", "PUNSUBSCRIBE"} {
-		n.engine.db.Server().Dispatch(c.peer, []string{name})
-	}
-	c.peer.Flush()
-	c.peer = nil
-}

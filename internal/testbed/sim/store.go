@@ -51,7 +51,7 @@ type answer struct {
 
 // call sends a request to the store and waits for its answer.
 func (c *client) call(ctx context.Context, do func() (int64, error)) (int64, error) {
-	if err := c.gate(); err != nil {
+	if err := c.gate(0); err != nil {
 		return 0, err
 	}
 	w := c.world
@@ -78,7 +78,7 @@ func (c *client) call(ctx context.Context, do func() (int64, error)) (int64, err
 	case <-limit.C:
 		got.err = fmt.Errorf("the store does not answer: %w", os.ErrDeadlineExceeded)
 	}
-	if err := c.gate(); err != nil {
+	if err := c.gate(0); err != nil {
 		return 0, err
 	}
 	if got.err == nil {

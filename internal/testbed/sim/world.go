@@ -167,11 +167,6 @@ func (w *world) end() {
 	for _, name := range w.spec.Clients {
 		w.clients[name].kill()
 	}
-	// the news of the hang-ups is under way; it must reach the engines, which
-	// keep goroutines for subscribers
-	done := make(chan struct{})
-	w.After(time.Minute, func() { close(done) })
-	<-done
 	close(w.ended)
 }
 
