@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"fmt"
 	"time"
 
 	"lockpick/checker/history"
@@ -24,8 +23,7 @@ func availability() Check {
 	}
 }
 
-func judgeAvailability(h *history.History) Result {
-	ix := newIndex(h)
+func judgeAvailability(ix *index) Result {
 	bound := ix.bound()
 	held, near := ix.held(), ix.near()
 	var ev evidence
@@ -44,8 +42,8 @@ func judgeAvailability(h *history.History) Result {
 			gaveUp++
 		}
 		wait := span{o.from, max(o.from, min(o.to, ix.stopped()))}
-		if o.client.disturbed(wait) {
-			continue
+		if o.client.disturbed(wait) || !ix.h.Complete && o.to >= ix.end {
+			continue // or nobody knows yet whether it was
 		}
 		judged++
 		gap := longestGap(wait, held)
@@ -91,15 +89,13 @@ func (ix *index) held() []span {
 
 // near is when some running client had the lock in the widest sense: from the
 // call of the acquire that yielded the lease until its release had returned and
-// the servers no longer held it.
+// the servers no longer held it. Where the history is cut short, an acquire that
+// is still open may yet yield a lease.
 func (ix *index) near() []span {
 	var spans []span
 	for i := range ix.leases {
 		l := &ix.leases[i]
-		s := span{ix.ops[l.acquire].from, ix.holds[l.hold].to}
-		if l.release >= 0 {
-			s.to = max(s.to, ix.ops[l.release].to)
-		}
+		s := span{ix.ops[l.acquire].from, max(l.from, ix.released(l))}
 		if ix.observed {
 			if r, ok := ix.served(l); ok {
 				s.to = max(s.to, r.to)
@@ -108,12 +104,17 @@ func (ix *index) near() []span {
 		s.to = min(s.to, ix.end)
 		spans = append(spans, l.client.running(s)...)
 	}
+	for i := range ix.ops {
+		if o := &ix.ops[i]; !ix.h.Complete && o.outcome == "" && o.name == history.Acquire {
+			spans = append(spans, o.client.running(span{o.from, ix.end})...)
+		}
+	}
 	return union(spans)
 }
 
 // tellWait adds the finding that an acquire waited too long for a free lock.
 func (ix *index) tellWait(ev *evidence, o *op, gap span) {
-	cause := fmt.Sprintf("%s waited %v, from %v on, for a lock that no running client held", o.client.name, gap.length(), gap.from)
+	cause := phrase("%s waited %v, from %v on, for a lock that no running client held", o.client.name, gap.length(), gap.from)
 	who, why, record := ix.blame(o, gap)
 	ev.add(gap.to, []string{who, o.client.name}, cause+why, o.begin, o.end, record)
 }
@@ -125,7 +126,7 @@ func (ix *index) tellFalseFailure(ev *evidence, o *op) {
 	if o.outcome == history.Unknown {
 		how = "gave up"
 	}
-	cause := fmt.Sprintf("%s %s at %v after %v although no running client held the lock at any time of the call%s",
+	cause := phrase("%s %s at %v after %v although no running client held the lock at any time of the call%s",
 		o.client.name, how, o.to, o.length(), quoted(ix.rec(o.end).Error))
 	who, why, record := ix.blame(o, o.span)
 	ev.add(o.to, []string{who, o.client.name}, cause+why, o.begin, o.end, record)
@@ -142,7 +143,7 @@ func (ix *index) blame(o *op, s span) (who, why string, record int) {
 	for i := range ix.leases {
 		l := &ix.leases[i]
 		if text := ix.whereabouts(l.client.name, at); text != "" && l.client != o.client && l.from <= at && l.release < 0 {
-			return l.client.name, fmt.Sprintf(": it was granted to %s at %v%s", l.client.name, l.from, text), ix.ops[l.acquire].end
+			return l.client.name, phrase(": it was granted to %s at %v%s", l.client.name, l.from, text), ix.ops[l.acquire].end
 		}
 	}
 	if text := ix.faultsIn(s); text != "" {

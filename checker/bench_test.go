@@ -115,9 +115,7 @@ func BenchmarkAll(b *testing.B) {
 	h := typical()
 	b.ReportMetric(float64(len(h.Records)), "records")
 	for b.Loop() {
-		for _, c := range All() {
-			c.Judge(h)
-		}
+		JudgeAll(h, All())
 	}
 }
 

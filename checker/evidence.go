@@ -2,6 +2,7 @@ package checker
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -66,4 +67,20 @@ func (e *evidence) result(figures ...Figure) Result {
 // undecided is the Result of a check that has nothing to judge by.
 func undecided(reason string, figures ...Figure) Result {
 	return Result{Verdict: Unknown, Reason: reason, Figures: figures}
+}
+
+// phrase is fmt.Sprintf for people: it rounds durations to what can be read. The
+// records that a finding names have the nanoseconds.
+func phrase(format string, args ...any) string {
+	for i, a := range args {
+		d, ok := a.(time.Duration)
+		switch {
+		case !ok:
+		case d >= time.Second:
+			args[i] = d.Round(100 * time.Microsecond)
+		case d >= time.Millisecond:
+			args[i] = d.Round(time.Microsecond)
+		}
+	}
+	return fmt.Sprintf(format, args...)
 }

@@ -2,7 +2,6 @@ package checker
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -21,19 +20,19 @@ func footprint() Check {
 		Name:    "footprint",
 		Letter:  "F",
 		Promise: "The lock costs what it must: no command without need, and none once it is given back.",
-		How: "Counts, always. Violated when a client that has given back every lease and has no operation open sends a " +
-			"command; when one lease is renewed more often in one TTL than the header's bound, by default 4, with one more " +
+		How: "Counts, always. Violated when code of the lock still runs, or waits, after its Close; when a client that has " +
+			"given back every lease and has no operation open sends a command; when one lease is renewed more often in one TTL than the header's bound, by default 4, with one more " +
 			"allowed; or when a grant costs more commands on average than the header's bound, which has no default. " +
 			"Unknown when no node was observed.",
 		judge: judgeFootprint,
 	}
 }
 
-func judgeFootprint(h *history.History) Result {
-	ix := newIndex(h)
+func judgeFootprint(ix *index) Result {
 	var ev evidence
 	commands := ix.background(&ev)
 	renewals := ix.renewals(&ev)
+	ix.leftovers(&ev)
 	grants := 0
 	for i := range ix.leases {
 		if !ix.leases[i].client.probe() {
@@ -46,8 +45,8 @@ func judgeFootprint(h *history.History) Result {
 		if grants > 0 {
 			each := float64(commands) / float64(grants)
 			figures = append(figures, Figure{Name: "commands per acquire", Value: each})
-			if most := h.Header.Bounds.CommandsPerAcquire; most > 0 && each > most && h.Complete {
-				ev.add(ix.end, nil, fmt.Sprintf("a grant cost %.1f commands on average, more than %g: %d commands for %d grants", each, most, commands, grants))
+			if most := ix.h.Header.Bounds.CommandsPerAcquire; most > 0 && each > most && ix.h.Complete {
+				ev.add(ix.end, nil, phrase("a grant cost %.1f commands on average, more than %g: %d commands for %d grants", each, most, commands, grants))
 			}
 		}
 	}
@@ -91,11 +90,20 @@ func (ix *index) background(ev *evidence) int {
 		if k == 0 || c.crashed <= sent || k < len(spans) && spans[k].covers(sent) {
 			continue // before its first operation, it was getting ready
 		}
-		cause := fmt.Sprintf("%s sent %s at %v, %v after its last operation had ended, while it held nothing",
+		cause := phrase("%s sent %s at %v, %v after its last operation had ended, while it held nothing",
 			c.name, describe(r.Command), sent, sent-spans[k-1].to)
 		ev.add(r.T, []string{c.name}, cause, i)
 	}
 	return n
+}
+
+// leftovers finds that the lock did not end with its Close.
+func (ix *index) leftovers(ev *evidence) {
+	for i := range ix.h.Records {
+		if r := ix.rec(i); r.Kind == history.Note && r.Op == history.Left {
+			ev.add(r.T, nil, r.Text, i)
+		}
+	}
 }
 
 // describe names a command.
@@ -128,7 +136,7 @@ func (ix *index) renewals(ev *evidence) int {
 		if float64(len(own)) <= allowed {
 			continue
 		}
-		cause := fmt.Sprintf("%s renewed one lease %d times in %v%s: %.1f times per TTL of %v, more than %g",
+		cause := phrase("%s renewed one lease %d times in %v%s: %.1f times per TTL of %v, more than %g",
 			l.holder, len(own), hold, ix.on(l.node), float64(len(own))*ttl.Seconds()/hold.Seconds(), ttl, most)
 		ev.add(ix.rec(own[len(own)-1]).T, []string{l.holder}, cause, l.begin, own[0], own[len(own)-1])
 	}
@@ -142,11 +150,12 @@ func (ix *index) acquiring(name string, t time.Duration) bool {
 	if c == nil {
 		return false
 	}
-	n := sort.Search(len(c.ops), func(k int) bool { return ix.ops[c.ops[k]].from > t }) - 1
-	for n >= 0 && ix.ops[c.ops[n]].name != history.Acquire {
+	ops := ix.opsOf(c)
+	n := sort.Search(len(ops), func(k int) bool { return ix.ops[ops[k]].from > t }) - 1
+	for n >= 0 && ix.ops[ops[n]].name != history.Acquire {
 		n--
 	}
-	return n >= 0 && ix.ops[c.ops[n]].open(t)
+	return n >= 0 && ix.ops[ops[n]].open(t)
 }
 
 // costs are the figures that an operator watches.

@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"fmt"
 	"time"
 
 	"lockpick/checker/history"
@@ -21,8 +20,7 @@ func honesty() Check {
 	}
 }
 
-func judgeHonesty(h *history.History) Result {
-	ix := newIndex(h)
+func judgeHonesty(ix *index) Result {
 	if !ix.observed {
 		return undecided("no node's record of the key")
 	}
@@ -52,7 +50,7 @@ func judgeHonesty(h *history.History) Result {
 func (ix *index) judgeGrant(ev *evidence, o *op) {
 	l := &ix.leases[o.lease]
 	if _, ok := ix.served(l); !ok {
-		cause := fmt.Sprintf("%s was told at %v that it has the lock, but %s", o.client.name, o.to, ix.shortfall(l, o))
+		cause := phrase("%s was told at %v that it has the lock, but %s", o.client.name, o.to, ix.shortfall(l, o))
 		ev.add(o.to, []string{o.client.name}, cause, o.begin, o.end)
 		return
 	}
@@ -68,13 +66,13 @@ func (ix *index) shortfall(l *lease, o *op) string {
 		}
 	}
 	if len(nodes) > 0 {
-		return fmt.Sprintf("only %d of %d nodes held its value, and %d are needed",
+		return phrase("only %d of %d nodes held its value, and %d are needed",
 			len(nodes), len(ix.nodes), ix.h.Header.Topology.Quorum)
 	}
-	text := "the servers never held its value"
+	text := "the servers did not hold its value"
 	for _, life := range ix.keys().lives {
 		if life.meets(o.span) && life.holder != "" {
-			return fmt.Sprintf("%s: at that time the key was that of %s", text, life.holder)
+			return phrase("%s: at that time the key was that of %s", text, life.holder)
 		}
 	}
 	return text
@@ -91,7 +89,7 @@ func (ix *index) judgeClaim(ev *evidence, l *lease, o *op) {
 	if !ok || claim <= until {
 		return
 	}
-	cause := fmt.Sprintf("%s was told at %v that the lock is its own until %v, %v longer than the servers granted it",
+	cause := phrase("%s was told at %v that the lock is its own until %v, %v longer than the servers granted it",
 		l.client.name, o.to, claim, claim-until)
 	ev.add(o.to, []string{l.client.name}, cause, o.begin, o.end, ix.lastTerm(l, o.to))
 }
@@ -126,7 +124,7 @@ func (ix *index) judgeRefusal(ev *evidence, o *op) {
 			records = append(records, l.begin)
 		}
 	}
-	cause := fmt.Sprintf("%s was told at %v that it does not have the lock, but the servers had granted it and still held it", o.client.name, o.to)
+	cause := phrase("%s was told at %v that it does not have the lock, but the servers had granted it and still held it", o.client.name, o.to)
 	ev.add(o.to, []string{o.client.name}, cause+quoted(ix.rec(o.end).Error), records...)
 }
 
@@ -135,7 +133,7 @@ func quoted(err string) string {
 	if err == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (%s)", err)
+	return phrase(" (%s)", err)
 }
 
 // judgeExtension: extend said ok.
@@ -149,7 +147,7 @@ func (ix *index) judgeExtension(ev *evidence, o *op) {
 		ix.judgeClaim(ev, l, o)
 		return
 	}
-	cause := fmt.Sprintf("%s was told at %v that its lease goes on, but it had ended: %s", o.client.name, o.to, ix.story(r.last))
+	cause := phrase("%s was told at %v that its lease goes on, but it had ended: %s", o.client.name, o.to, ix.story(r.last))
 	ev.add(o.to, []string{o.client.name}, cause, o.begin, o.end, r.last.end)
 }
 
@@ -203,18 +201,18 @@ func (ix *index) judgeRelease(ev *evidence, o *op) {
 		return
 	}
 	who := []string{o.client.name}
-	cause := fmt.Sprintf("%s was told at %v that it gave the lock back, but ", o.client.name, o.to)
+	cause := phrase("%s was told at %v that it gave the lock back, but ", o.client.name, o.to)
 	records := []int{o.begin, o.end}
 	switch victim := ix.deletedInstead(o); {
 	case victim != nil:
-		cause += fmt.Sprintf("it deleted the key of %s instead", victim.holder)
+		cause += phrase("it deleted the key of %s instead", victim.holder)
 		who, records = append(who, victim.holder), append(records, victim.end)
 		if r.last != nil {
 			cause += ": before, " + ix.story(r.last)
 			records = append(records, r.last.end)
 		}
 	case r.left > 0:
-		cause += fmt.Sprintf("%d of %d nodes still held it", r.left, len(ix.nodes))
+		cause += phrase("%d of %d nodes still held it", r.left, len(ix.nodes))
 	case r.last != nil:
 		cause += "this call removed nothing: before, " + ix.story(r.last)
 		records = append(records, r.last.end)
@@ -261,7 +259,7 @@ func (ix *index) judgeNotHeld(ev *evidence, o *op) {
 		if s.last == nil || s.last.by != o.client.name || !o.covers(s.to) {
 			continue
 		}
-		cause := fmt.Sprintf("%s was told at %v that the lock was no longer its own, but this call removed it", o.client.name, o.to)
+		cause := phrase("%s was told at %v that the lock was no longer its own, but this call removed it", o.client.name, o.to)
 		ev.add(o.to, []string{o.client.name}, cause+quoted(ix.rec(o.end).Error), o.begin, o.end, s.last.end)
 		return
 	}

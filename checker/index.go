@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -25,10 +26,12 @@ type index struct {
 	holds   []hold  // in the order in which they began
 	faults  []fault // in the order in which they struck
 
-	nodes    map[string]bool // of the lock
-	observed bool            // some lock node told what it did
-	space    *keyspace       // built by keys
-	rounds   map[section][]int
+	nodes    map[string]bool   // of the lock
+	observed bool              // some lock node told what it did
+	space    *keyspace         // built by keys
+	rounds   map[section][]int // built by leasesIn
+	listed   bool              // the clients have their ops
+	plain    *bool             // a node had the key by its plain name; found by lock
 }
 
 // client is one participant, the probe included.
@@ -39,7 +42,7 @@ type client struct {
 	crashed time.Duration // forever when it never did
 	done    time.Duration // when it had finished; forever when it never did
 	open    []int         // its leases that were not released
-	ops     []int         // in the order in which they began
+	ops     []int         // in the order in which they began; listed by opsOf
 }
 
 func (c *client) probe() bool { return c.name == history.Probe }
@@ -84,13 +87,6 @@ func (o *op) open(t time.Duration) bool { return o.covers(t) }
 // effect, without anybody having been told.
 func (o *op) unsettled() bool { return o.outcome == "" || o.outcome == history.Unknown }
 
-// fault is one thing that was broken on purpose.
-type fault struct {
-	span
-	name, target string
-	record       int
-}
-
 // newIndex arranges a history.
 func newIndex(h *history.History) *index {
 	ix := &index{
@@ -98,7 +94,9 @@ func newIndex(h *history.History) *index {
 		quiet:   forever,
 		clients: map[string]*client{},
 		nodes:   map[string]bool{},
-		ops:     make([]op, 0, len(h.Records)/2),
+		ops:     make([]op, 0, len(h.Records)/2), // room for what a history without nodes has
+		leases:  make([]lease, 0, len(h.Records)/4),
+		holds:   make([]hold, 0, len(h.Records)/4),
 	}
 	for _, n := range h.Header.Topology.Nodes {
 		ix.nodes[n] = true
@@ -158,7 +156,6 @@ func (ix *index) begin(i int) {
 	case history.Extend:
 		o.lease = ix.leaseOf(c, r)
 	}
-	c.ops = append(c.ops, len(ix.ops))
 	ix.ops = append(ix.ops, o)
 }
 
@@ -191,35 +188,16 @@ func (ix *index) observe(i int) {
 	}
 }
 
-func (ix *index) fault(i int) {
-	r := ix.rec(i)
-	c := ix.clients[r.Target]
-	if r.Text == history.Healed {
-		for k := len(ix.faults) - 1; k >= 0; k-- {
-			f := &ix.faults[k]
-			if f.name != r.Op || f.target != r.Target || f.to != forever {
-				continue
-			}
-			f.to = r.T
-			if r.Op == "pause" && c != nil && len(c.paused) > 0 {
-				c.paused[len(c.paused)-1].to = r.T
-			}
-			return
+// opsOf returns the client's operations in the order in which they began.
+func (ix *index) opsOf(c *client) []int {
+	if !ix.listed {
+		ix.listed = true
+		for n := range ix.ops {
+			o := &ix.ops[n]
+			o.client.ops = append(o.client.ops, n)
 		}
-		return
 	}
-	if r.Error != "" {
-		return // it was tried in vain
-	}
-	ix.faults = append(ix.faults, fault{span{r.T, forever}, r.Op, r.Target, i})
-	switch {
-	case c == nil:
-	case r.Op == "pause":
-		c.paused = append(c.paused, span{r.T, forever})
-	case r.Op == "crash":
-		c.crashed = min(c.crashed, r.T)
-		ix.stop(c, i, endCrash)
-	}
+	return c.ops
 }
 
 // stopped is when the clients had stopped: at the quiet, or at the end of the
@@ -261,35 +239,18 @@ func (ix *index) commandAt(i int) int {
 
 // lock reports whether a key is the one that the clients lock. Versions keep
 // other keys beside it, such as a counter of fences, which everybody changes.
+// A lock that puts something before or after the name that it was given is
+// judged by the keys that contain the name.
 func (ix *index) lock(key string) bool {
-	return key == ix.h.Header.Lock.Key || key == "" || ix.h.Header.Lock.Key == ""
-}
-
-// faultsIn describes the faults that were in force in s and that concern one of
-// the names, or anybody when none is given.
-func (ix *index) faultsIn(s span, names ...string) string {
-	var parts []string
-	for _, f := range ix.faults {
-		if !f.meets(s) {
-			continue
-		}
-		for _, n := range names {
-			if f.target == n || strings.HasPrefix(f.target, n+" ") || strings.HasSuffix(f.target, " "+n) {
-				parts = append(parts, f.String())
-				break
-			}
-		}
-		if len(names) == 0 {
-			parts = append(parts, f.String())
-		}
+	name := ix.h.Header.Lock.Key
+	if key == name || key == "" || name == "" {
+		return true
 	}
-	return strings.Join(parts, ", ")
-}
-
-func (f fault) String() string {
-	text := f.name + " of " + f.target
-	if f.to == forever {
-		return text + " at " + f.from.String()
+	if ix.plain == nil {
+		found := slices.ContainsFunc(ix.h.Records, func(r history.Record) bool {
+			return r.Kind == history.Observe && r.Op == history.Granted && r.Key == name && ix.nodes[r.Who]
+		})
+		ix.plain = &found
 	}
-	return text + " from " + f.from.String() + " to " + f.to.String()
+	return !*ix.plain && strings.Contains(key, name)
 }

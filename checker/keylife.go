@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -14,15 +13,16 @@ import (
 //	granted ── renewed ── renewed ── expired
 //	   └ a term ─┴─ a term ─┴─ a term ┘
 type life struct {
-	span          // to is forever while nobody saw it go
-	node   string //
-	owner  string // the value
-	holder string // the client that stored it
-	terms  []term // in order; the first is the grant's
-	how    fate   // how it went
-	by     string // the client whose command ended it
-	begin  int    // the record of its coming
-	end    int    // the record of its going; -1 while nobody saw it go
+	span           // to is forever while nobody saw it go
+	node   string  //
+	owner  string  // the value
+	holder string  // the client that stored it
+	terms  []term  // in order; the first is the grant's
+	room   [1]term // where terms begins: most lives have but one
+	how    fate    // how it went
+	by     string  // the client whose command ended it
+	begin  int     // the record of its coming
+	end    int     // the record of its going; -1 while nobody saw it go
 }
 
 // term is what one command made of a life's length.
@@ -47,10 +47,11 @@ const (
 
 // keyspace is every life of the lock's key.
 type keyspace struct {
-	lives  []*life
-	byOwn  map[own][]*life
-	quorum map[own][]reign
-	before map[int]*life // by record: the life that it changed or ended
+	lives    []*life
+	byOwn    map[own][]*life
+	byHolder map[string][]*life // built by of
+	quorum   map[own][]reign    // built by reigns
+	before   map[int]*life      // by record: the life that it changed or ended
 }
 
 // own is a client with a value of its own. An empty owner stands for all
@@ -65,8 +66,20 @@ func owned(holder, owner string) own {
 	return own{holder, owner}
 }
 
-// of returns the lives of a client's value, in order.
-func (ks *keyspace) of(holder, owner string) []*life { return ks.byOwn[owned(holder, owner)] }
+// of returns the lives of a client's value, in order; of all its values when the
+// owner is empty.
+func (ks *keyspace) of(holder, owner string) []*life {
+	if owner != "" {
+		return ks.byOwn[owned(holder, owner)]
+	}
+	if ks.byHolder == nil {
+		ks.byHolder = map[string][]*life{}
+		for _, l := range ks.lives {
+			ks.byHolder[l.holder] = append(ks.byHolder[l.holder], l)
+		}
+	}
+	return ks.byHolder[holder]
+}
 
 // keys builds the lives from what the lock's nodes recorded.
 func (ix *index) keys() *keyspace {
@@ -86,11 +99,8 @@ func (ix *index) keys() *keyspace {
 		}
 	}
 	for _, l := range ks.lives {
-		value, all := owned(l.holder, l.owner), own{holder: l.holder}
+		value := owned(l.holder, l.owner)
 		ks.byOwn[value] = append(ks.byOwn[value], l)
-		if value != all {
-			ks.byOwn[all] = append(ks.byOwn[all], l)
-		}
 	}
 	ix.space = ks
 	return ks
@@ -144,6 +154,7 @@ func (ks *keyspace) start(r *history.Record, i int) *life {
 	if r.Client != "" && (l.holder == "" || r.Op == history.Replaced) {
 		l.holder = r.Client
 	}
+	l.terms = l.room[:0]
 	l.term(r, i)
 	ks.lives = append(ks.lives, l)
 	return l
@@ -195,19 +206,19 @@ func (ks *keyspace) livesAt(t time.Duration) []*life {
 func (ix *index) story(l *life) string {
 	switch l.how {
 	case deleted:
-		return fmt.Sprintf("%s deleted the key%s at %v", somebody(l.by), ix.on(l.node), l.to)
+		return phrase("%s deleted the key%s at %v", somebody(l.by), ix.on(l.node), l.to)
 	case replaced:
-		return fmt.Sprintf("%s replaced the key's value%s at %v", somebody(l.by), ix.on(l.node), l.to)
+		return phrase("%s replaced the key's value%s at %v", somebody(l.by), ix.on(l.node), l.to)
 	case forgotten:
-		return fmt.Sprintf("%s had lost the key by %v%s", l.node, l.to, ix.because(span{l.from, l.to}, l.node))
+		return phrase("%s had lost the key by %v%s", l.node, l.to, ix.because(span{l.from, l.to}, l.node))
 	case expired:
-		text := fmt.Sprintf("the key expired%s at %v", ix.on(l.node), l.to)
+		text := phrase("the key expired%s at %v", ix.on(l.node), l.to)
 		if due := l.terms[len(l.terms)-1].until; due != forever && l.to < due-time.Millisecond {
-			text += fmt.Sprintf(", %v early%s", due-l.to, ix.because(span{l.from, l.to}, l.node))
+			text += phrase(", %v early%s", due-l.to, ix.because(span{l.from, l.to}, l.node))
 		}
 		return text
 	default:
-		return fmt.Sprintf("the key lived on%s", ix.on(l.node))
+		return phrase("the key lived on%s", ix.on(l.node))
 	}
 }
 
@@ -242,14 +253,14 @@ func (ix *index) keeper(t time.Duration) string {
 		return ""
 	}
 	l := lives[0]
-	text := fmt.Sprintf("%s has kept the key of %s since %v", l.node, somebody(l.holder), l.from)
+	text := phrase("%s has kept the key of %s since %v", l.node, somebody(l.holder), l.from)
 	if due := l.expiryAt(t); due == forever {
 		text += " and with no TTL"
 	} else {
-		text += fmt.Sprintf(", until %v", due)
+		text += phrase(", until %v", due)
 	}
 	if more := len(lives) - 1; more > 0 {
-		text += fmt.Sprintf(" (and so have %d more nodes)", more)
+		text += phrase(" (and so have %d more nodes)", more)
 	}
 	return text + ix.whereabouts(l.holder, t)
 }
@@ -262,14 +273,14 @@ func (ix *index) whereabouts(name string, t time.Duration) string {
 	}
 	for _, p := range c.paused {
 		if p.covers(t) {
-			return fmt.Sprintf("; %s was paused at %v", name, p.from)
+			return phrase("; %s was paused at %v", name, p.from)
 		}
 	}
 	switch {
 	case c.crashed <= t:
-		return fmt.Sprintf("; %s crashed at %v", name, c.crashed)
+		return phrase("; %s crashed at %v", name, c.crashed)
 	case c.done <= t:
-		return fmt.Sprintf("; %s finished at %v", name, c.done)
+		return phrase("; %s finished at %v", name, c.done)
 	}
 	return ""
 }

@@ -2,11 +2,8 @@ package checker
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
-
-	"lockpick/checker/history"
 )
 
 func mutualExclusion() Check {
@@ -26,8 +23,7 @@ func mutualExclusion() Check {
 // with the holds in the order in which they ended running behind. What began
 // and has not ended is held; a hold that begins while another client's is held
 // overlaps it.
-func judgeMutualExclusion(h *history.History) Result {
-	ix := newIndex(h)
+func judgeMutualExclusion(ix *index) Result {
 	if ix.tried() == 0 {
 		return undecided("no client tried to get the lock")
 	}
@@ -104,7 +100,7 @@ func (ix *index) tellOverlap(ev *evidence, a, b int) {
 	}
 	first, second := &ix.holds[a], &ix.holds[b]
 	x, y := &ix.leases[first.lease], &ix.leases[second.lease]
-	cause := fmt.Sprintf("%s got the lock at %v while %s, granted at %v, still believed in it until %v",
+	cause := phrase("%s got the lock at %v while %s, granted at %v, still believed in it until %v",
 		y.client.name, second.from, x.client.name, first.from, first.to)
 	who := []string{x.client.name, y.client.name}
 	culprit, why, record := ix.whyTwo(x, y, second.from)
@@ -124,7 +120,7 @@ func (ix *index) whyTwo(x, y *lease, t time.Duration) (culprit, why string, reco
 	served, ok := ix.served(x)
 	switch {
 	case !ok:
-		return "", fmt.Sprintf("the servers had never granted it to %s", x.client.name), -1
+		return "", phrase("the servers had never granted it to %s", x.client.name), -1
 	case served.to <= t:
 		if served.last.how == deleted || served.last.how == replaced {
 			culprit = served.last.by
@@ -132,7 +128,7 @@ func (ix *index) whyTwo(x, y *lease, t time.Duration) (culprit, why string, reco
 		return culprit, ix.story(served.last) + ix.whereabouts(x.client.name, t), served.last.end
 	}
 	if _, ok := ix.served(y); !ok {
-		return y.client.name, fmt.Sprintf("the servers had not granted it to %s", y.client.name), -1
+		return y.client.name, phrase("the servers had not granted it to %s", y.client.name), -1
 	}
 	return "", "the servers granted it to both", -1
 }

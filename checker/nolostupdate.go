@@ -1,14 +1,9 @@
 package checker
 
 import (
-	"cmp"
-	"fmt"
 	"math"
-	"slices"
 	"sort"
 	"time"
-
-	"lockpick/checker/history"
 )
 
 // searchLimit is how long Porcupine may search an order of the updates.
@@ -29,27 +24,7 @@ func noLostUpdate() Check {
 	}
 }
 
-// access is one section's use of the resource.
-type access struct {
-	update
-	client      string
-	round       int
-	read, write int // records of the read's end and the write's begin; -1 when there is none
-	end         int // the record that ended it; -1 when none did
-}
-
-// begun is its first record.
-func (a *access) begun() int {
-	if a.read < 0 {
-		return a.write
-	}
-	return a.read
-}
-
-func (a *access) String() string { return fmt.Sprintf("%s (round %d)", a.client, a.round) }
-
-func judgeNoLostUpdate(h *history.History) Result {
-	ix := newIndex(h)
+func judgeNoLostUpdate(ix *index) Result {
 	b := ix.book()
 	figures := []Figure{{Name: "acknowledged", Value: float64(b.acknowledged)}}
 	if b.unknown > 0 {
@@ -59,7 +34,7 @@ func judgeNoLostUpdate(h *history.History) Result {
 		figures = append(figures, Figure{Name: "final", Value: float64(*b.final)})
 	}
 	var ev evidence
-	b.count(&ev, h.Header.Workload.Resource)
+	b.count(&ev, ix.h.Header.Workload.Resource)
 	b.sameValue(&ev)
 	switch {
 	case ev.total > 0:
@@ -75,95 +50,8 @@ func judgeNoLostUpdate(h *history.History) Result {
 		b.firstThatFails(&ev, start.Add(searchLimit))
 		return ev.result(figures...)
 	default:
-		return undecided(fmt.Sprintf("no order of the %d uses of the resource was found or excluded within %v", len(b.accesses), searchLimit), figures...)
+		return undecided(phrase("no order of the %d uses of the resource was found or excluded within %v", len(b.accesses), searchLimit), figures...)
 	}
-}
-
-// book is the account of the resource.
-type book struct {
-	initial      int64
-	accesses     []access // in the order in which they ended, those that did not last
-	acknowledged int
-	unknown      int
-	final        *int64 // what the store had at the end; nil when nobody looked
-	finalRecord  int
-	end          time.Duration // when somebody looked, or else the end of the history
-}
-
-// book pairs every client's reads and writes.
-func (ix *index) book() *book {
-	b := &book{initial: ix.h.Header.Workload.Initial, finalRecord: -1, end: ix.end}
-	reads := map[section]*op{} // that no write has followed yet
-	for i := range ix.ops {
-		o := &ix.ops[i]
-		key := section{o.client, ix.rec(o.begin).Round}
-		switch o.name {
-		case history.Read:
-			ix.bookRead(b, reads[key])
-			delete(reads, key)
-			if o.outcome == history.OK && ix.rec(o.end).Value != nil {
-				reads[key] = o
-			}
-		case history.Write:
-			if o.outcome != history.Fail && ix.rec(o.begin).Value != nil {
-				ix.bookWrite(b, reads[key], o)
-				delete(reads, key)
-			}
-		}
-	}
-	for _, o := range reads {
-		ix.bookRead(b, o)
-	}
-	slices.SortFunc(b.accesses, func(x, y access) int {
-		return cmp.Or(cmp.Compare(x.ret, y.ret), cmp.Compare(x.begun(), y.begun()))
-	})
-	for i := len(ix.h.Records) - 1; i >= 0; i-- {
-		if r := ix.rec(i); ix.looked(i) {
-			b.final, b.finalRecord, b.end = r.Value, i, r.T
-			break
-		}
-	}
-	return b
-}
-
-func (ix *index) bookRead(b *book, o *op) {
-	if o == nil {
-		return
-	}
-	b.accesses = append(b.accesses, access{
-		update: update{call: o.from, ret: o.to, was: *ix.rec(o.end).Value, reads: true},
-		client: o.client.name, round: ix.rec(o.begin).Round, read: o.end, write: -1, end: o.end,
-	})
-}
-
-func (ix *index) bookWrite(b *book, read, write *op) {
-	a := access{
-		update: update{call: write.from, ret: write.to, is: *ix.rec(write.begin).Value, writes: true, maybe: write.unsettled()},
-		client: write.client.name, round: ix.rec(write.begin).Round, read: -1, write: write.begin, end: write.end,
-	}
-	if read != nil {
-		a.call, a.was, a.reads, a.read = read.from, *ix.rec(read.end).Value, true, read.end
-	}
-	if a.maybe {
-		a.ret = forever
-		b.unknown++
-	} else {
-		b.acknowledged++
-	}
-	b.accesses = append(b.accesses, a)
-}
-
-// updates returns the first n accesses for Porcupine. The final value is a read
-// that comes after all of them, if it is asked for by n being all.
-func (b *book) updates(n int) []update {
-	out := make([]update, 0, n+1)
-	for i := range b.accesses[:n] {
-		out = append(out, b.accesses[i].update)
-	}
-	if n == len(b.accesses) && b.final != nil {
-		out = append(out, update{call: b.end, ret: b.end, was: *b.final, reads: true})
-	}
-	return out
 }
 
 // onward reports whether no value of the resource can come back once it is gone:
@@ -200,11 +88,11 @@ func (b *book) sameValue(ev *evidence) {
 			first[a.was] = a
 			continue
 		}
-		wrote := fmt.Sprintf("both wrote %d", a.is)
+		wrote := phrase("both wrote %d", a.is)
 		if a.is != o.is {
-			wrote = fmt.Sprintf("wrote %d and %d", o.is, a.is)
+			wrote = phrase("wrote %d and %d", o.is, a.is)
 		}
-		cause := fmt.Sprintf("%v and %v both read %d and %s: one update is lost", o, a, a.was, wrote)
+		cause := phrase("%v and %v both read %d and %s: one update is lost", o, a, a.was, wrote)
 		ev.add(a.ret, []string{a.client, o.client}, cause, o.read, o.write, a.read, a.write)
 	}
 }
@@ -233,7 +121,7 @@ func (b *book) count(ev *evidence, resource string) {
 		}
 	}
 	if resource == "stock" && -sum > b.initial {
-		ev.add(b.end, nil, fmt.Sprintf("sold %d of %d", -sum, b.initial), over, b.finalRecord)
+		ev.add(b.end, nil, phrase("sold %d of %d", -sum, b.initial), over, b.finalRecord)
 	}
 	if b.final == nil {
 		return
@@ -252,9 +140,9 @@ func (b *book) count(ev *evidence, resource string) {
 	}
 	maybe := ""
 	if b.unknown > 0 {
-		maybe = fmt.Sprintf(" and %d without a reply", b.unknown)
+		maybe = phrase(" and %d without a reply", b.unknown)
 	}
-	ev.add(b.end, nil, fmt.Sprintf("the %s was %d and is %d in the end, after %d acknowledged changes%s: %d %s",
+	ev.add(b.end, nil, phrase("the %s was %d and is %d in the end, after %d acknowledged changes%s: %d %s",
 		resource, b.initial, *b.final, b.acknowledged, maybe, off, fate), b.finalRecord)
 }
 
@@ -267,19 +155,19 @@ func (b *book) firstThatFails(ev *evidence, deadline time.Time) {
 		return linearizable(b.initial, b.openAt(k+1), time.Until(deadline)) == Violated
 	})
 	if n == all && linearizable(b.initial, b.updates(all)[:all], time.Until(deadline)) == Holds {
-		ev.add(b.end, nil, fmt.Sprintf("the final value %d fits no order of the %d uses of the resource", *b.final, all), b.finalRecord)
+		ev.add(b.end, nil, phrase("the final value %d fits no order of the %d uses of the resource", *b.final, all), b.finalRecord)
 		return
 	}
 	a := &b.accesses[n-1]
-	did := fmt.Sprintf("read %d", a.was)
+	did := phrase("read %d", a.was)
 	if a.writes && a.reads {
-		did += fmt.Sprintf(" and wrote %d", a.is)
+		did += phrase(" and wrote %d", a.is)
 	}
-	cause := fmt.Sprintf("%v %s, which fits no order of the %d uses of the resource before", a, did, n-1)
+	cause := phrase("%v %s, which fits no order of the %d uses of the resource before", a, did, n-1)
 	who, records := []string{a.client}, []int{a.read, a.write, a.end}
 	for i := n - 2; i >= 0; i-- {
 		if o := &b.accesses[i]; o.writes && o.ret != forever {
-			cause += fmt.Sprintf("; %v had last written %d", o, o.is)
+			cause += phrase("; %v had last written %d", o, o.is)
 			who, records = append(who, o.client), append(records, o.write)
 			break
 		}

@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"fmt"
 	"time"
 
 	"lockpick/checker/history"
@@ -19,8 +18,7 @@ func noOrphan() Check {
 	}
 }
 
-func judgeNoOrphan(h *history.History) Result {
-	ix := newIndex(h)
+func judgeNoOrphan(ix *index) Result {
 	if ix.quiet == forever {
 		return undecided("the clients did not come to rest")
 	}
@@ -28,7 +26,7 @@ func judgeNoOrphan(h *history.History) Result {
 	told := map[place]bool{}
 	looked := false
 	var ev evidence
-	for i := range h.Records {
+	for i := range ix.h.Records {
 		r := ix.rec(i)
 		if r.T < ix.quiet {
 			continue
@@ -41,7 +39,7 @@ func judgeNoOrphan(h *history.History) Result {
 		}
 		switch {
 		case r.Text == history.AfterLease:
-			ix.tellOrphan(&ev, i, fmt.Sprintf("is still there %v after all clients had stopped", r.T-ix.quiet))
+			ix.tellOrphan(&ev, i, phrase("is still there %v after all clients had stopped", r.T-ix.quiet))
 		case r.TTL == history.NoTTL && !looked: // later looks see what the newcomer left
 			ix.tellOrphan(&ev, i, "has no TTL after all clients had stopped")
 		default:
@@ -57,12 +55,12 @@ func judgeNoOrphan(h *history.History) Result {
 
 func (ix *index) tellOrphan(ev *evidence, i int, what string) {
 	r := ix.rec(i)
-	cause := fmt.Sprintf("the key %q on %s %s", r.Key, r.Who, what)
+	cause := phrase("the key %q on %s %s", r.Key, r.Who, what)
 	begin := -1
 	if r.Holder != "" {
 		cause += ": it is that of " + r.Holder
 		if l := ix.newest(r.Who, r.Holder, r.T); l != nil && ix.lock(r.Key) {
-			cause += fmt.Sprintf(", stored at %v", l.from)
+			cause += phrase(", stored at %v", l.from)
 			begin = l.begin
 		}
 		cause += ix.whereabouts(r.Holder, r.T)

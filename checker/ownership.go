@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"fmt"
 	"sort"
 	"strings"
 	"time"
@@ -28,15 +27,14 @@ var verbs = map[string]string{
 	history.Replaced:  "replaced",
 }
 
-func judgeOwnership(h *history.History) Result {
-	ix := newIndex(h)
+func judgeOwnership(ix *index) Result {
 	if !ix.observed {
 		return undecided("no node's record of the key")
 	}
 	giving := ix.listReleases()
 	var ev evidence
 	changes := 0
-	for i := range h.Records {
+	for i := range ix.h.Records {
 		r := ix.rec(i)
 		if r.Kind != history.Observe || verbs[r.Op] == "" || !ix.nodes[r.Who] || !ix.lock(r.Key) {
 			continue
@@ -78,7 +76,7 @@ func (ix *index) tellForeign(ev *evidence, i int, holder, owner string) {
 		return
 	}
 	r := ix.rec(i)
-	cause := fmt.Sprintf("%s %s the key of %s%s at %v", r.Client, verbs[r.Op], holder, ix.on(r.Who), r.T)
+	cause := phrase("%s %s the key of %s%s at %v", r.Client, verbs[r.Op], holder, ix.on(r.Who), r.T)
 	command := ix.commandAt(i)
 	if command >= 0 && len(ix.rec(command).Command) > 0 {
 		cause += " with " + strings.ToUpper(ix.rec(command).Command[0])
@@ -91,7 +89,7 @@ func (ix *index) tellForeign(ev *evidence, i int, holder, owner string) {
 		before = l.end
 		cause += ": its own was over, " + ix.story(l)
 	} else if owner != "" {
-		cause += fmt.Sprintf(": it had not stored %q", owner)
+		cause += phrase(": it had not stored %q", owner)
 	}
 	ev.add(r.T, []string{r.Client, holder}, cause, i, command, begin, before)
 }
@@ -108,7 +106,7 @@ func (ix *index) tellStale(ev *evidence, i int, owner string, giving []giving) {
 	if given == "" || owned("", given) == owned("", owner) {
 		return
 	}
-	cause := fmt.Sprintf("%s %s its own newer lease %q%s at %v while it gave back %q", r.Client, verbs[r.Op], owner, ix.on(r.Who), r.T, given)
+	cause := phrase("%s %s its own newer lease %q%s at %v while it gave back %q", r.Client, verbs[r.Op], owner, ix.on(r.Who), r.T, given)
 	ev.add(r.T, []string{r.Client}, cause, i, o.begin)
 }
 

@@ -21,7 +21,7 @@ func (ix *index) reigns(holder, owner string) []reign {
 	if out, ok := ks.quorum[value]; ok {
 		return out
 	}
-	out := reignsOf(ks.byOwn[value], ix.h.Header.Topology.Quorum)
+	out := reignsOf(ks.of(holder, owner), ix.h.Header.Topology.Quorum)
 	ks.quorum[value] = out
 	return out
 }
@@ -30,6 +30,13 @@ func (ix *index) reigns(holder, owner string) []reign {
 // beginnings come first: a value that went from one node at the instant in which
 // it came to another was held throughout.
 func reignsOf(lives []*life, quorum int) []reign {
+	if quorum == 1 && len(lives) == 1 {
+		l := lives[0]
+		if l.to == forever {
+			return []reign{{l.span, nil}}
+		}
+		return []reign{{l.span, l}}
+	}
 	type edge struct {
 		at   time.Duration
 		step int

@@ -30,6 +30,12 @@ func TestUnionAndSubtract(t *testing.T) {
 	}
 }
 
+func TestUnionJoinsWhatTouches(t *testing.T) {
+	if got := union([]span{{2, 4}, {7, 8}, {0, 2}, {3, 3}}); !slices.Equal(got, []span{{0, 4}, {7, 8}}) {
+		t.Errorf("union = %v", got)
+	}
+}
+
 // Instant by instant, the arithmetic of spans is that of sets.
 func TestSpansAreSets(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))

@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"fmt"
 	"time"
 
 	"lockpick/checker/history"
@@ -28,8 +27,7 @@ type touch struct {
 	record int
 }
 
-func judgeStaleUse(h *history.History) Result {
-	ix := newIndex(h)
+func judgeStaleUse(ix *index) Result {
 	if ix.tried() == 0 {
 		return undecided("no client tried to get the lock")
 	}
@@ -37,14 +35,14 @@ func judgeStaleUse(h *history.History) Result {
 	var ev evidence
 	for _, t := range touches {
 		e, ok := ix.endedFor(section{t.op.client, ix.rec(t.op.begin).Round}, t.at)
-		if !ok || e.at >= t.at {
+		if !ok {
 			continue
 		}
 		name := t.op.client.name
-		cause := fmt.Sprintf("%s %s at %v, %v after its lease had ended: %s", name, t.what, t.at, t.at-e.at, ix.howEnded(e))
+		cause := phrase("%s %s at %v, %v after its lease had ended: %s", name, t.what, t.at, t.at-e.at, ix.howEnded(e))
 		for _, p := range t.op.client.paused {
 			if p.meets(span{e.at, t.at}) {
-				cause += fmt.Sprintf("; %s was paused from %v to %v", name, p.from, p.to)
+				cause += phrase("; %s was paused from %v to %v", name, p.from, p.to)
 			}
 		}
 		ev.add(t.at, []string{name}, cause, t.record, t.op.begin, ix.ops[e.lease.acquire].end, e.record)
@@ -73,7 +71,7 @@ func (ix *index) touches() []touch {
 		case o.name == history.Read:
 			out = append(out, touch{o.from, "read", o, o.begin})
 		case o.name != history.Write || observed || o.outcome == history.Fail:
-		case o.outcome != "" || ix.h.Complete: // else it may yet be refused
+		case o.outcome == history.OK || ix.h.Complete: // else the store may yet tell that nothing came
 			out = append(out, touch{o.from, "wrote" + number(ix.rec(o.begin).Value), o, o.begin})
 		}
 	}
@@ -90,7 +88,7 @@ func number(v *int64) string {
 	if v == nil {
 		return ""
 	}
-	return fmt.Sprintf(" %d", *v)
+	return phrase(" %d", *v)
 }
 
 // writeOf finds the write that a store's Apply belongs to: the client's write
@@ -101,8 +99,9 @@ func (ix *index) writeOf(r *history.Record) *op {
 	if c == nil {
 		return nil
 	}
-	for k := len(c.ops) - 1; k >= 0; k-- {
-		o := &ix.ops[c.ops[k]]
+	ops := ix.opsOf(c)
+	for k := len(ops) - 1; k >= 0; k-- {
+		o := &ix.ops[ops[k]]
 		begin := ix.rec(o.begin)
 		switch {
 		case o.name != history.Write || o.from > r.T || o.outcome == history.Fail:
@@ -169,11 +168,11 @@ func (ix *index) endedBy(l *lease, t time.Duration) (end, bool) {
 func (ix *index) howEnded(e end) string {
 	switch e.why {
 	case endClaim:
-		return fmt.Sprintf("it had claimed the lock until %v", e.at)
+		return phrase("it had claimed the lock until %v", e.at)
 	case endLost:
-		return fmt.Sprintf("it had learned at %v that the lock was lost", e.at)
+		return phrase("it had learned at %v that the lock was lost", e.at)
 	case endRelease:
-		return fmt.Sprintf("it had called release at %v", e.at)
+		return phrase("it had called release at %v", e.at)
 	default:
 		return ix.story(e.last)
 	}

@@ -38,6 +38,7 @@ import (
 //	world pause 1s..5s client-1                     a fault; "crash 1s client-1" is never healed
 //	world quiet 50s
 //	world looked 80s after the lease
+//	world stuck 80s client-1                        and "world left 90s"
 //	end 90s                                         and the text of the End record, if any
 //	cut 90s                                         the history stops there
 //
@@ -160,6 +161,10 @@ func (s *story) world(words []string) {
 		s.add(history.Record{T: s.duration(words[2]), Who: history.World, Kind: history.Note, Op: op, Text: text})
 		return
 	}
+	if op == history.Stuck || op == history.Left {
+		s.add(history.Record{T: s.duration(words[2]), Who: history.World, Kind: history.Note, Op: op, Target: text, Text: "still waits"})
+		return
+	}
 	from, to, healed := strings.Cut(words[2], "..")
 	s.add(history.Record{T: s.duration(from), Who: history.World, Kind: history.Fault, Op: op, Target: text, Text: history.Struck})
 	if healed && to != "" {
@@ -168,7 +173,7 @@ func (s *story) world(words []string) {
 }
 
 func (s *story) store(words []string, fields map[string]string) {
-	r := history.Record{Who: "store", Kind: history.Observe, Op: words[1], T: s.duration(words[2]), Was: fields["was"]}
+	r := history.Record{Who: "store", Kind: history.Observe, Op: words[1], T: s.duration(words[2]), Was: fields["was"], Text: fields["text"]}
 	if r.Op == "final" {
 		r.Op, r.Value = history.Keys, history.Int(s.number(words[3]))
 	} else {

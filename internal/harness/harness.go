@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,20 +94,18 @@ func Do(ctx context.Context, s Setup) (*Outcome, error) {
 // scenario's loader has refused those.
 func Judge(h *history.History, names []string) []checker.Result {
 	const always = "footprint"
-	var results []checker.Result
-	seen := false
+	if !slices.Contains(names, always) {
+		names = append(slices.Clone(names), always)
+	}
+	var checks []checker.Check
 	for _, name := range names {
 		c, ok := checker.Lookup(name)
 		if !ok {
 			panic("harness: no check " + name)
 		}
-		results = append(results, c.Judge(h))
-		seen = seen || name == always
+		checks = append(checks, c)
 	}
-	if c, ok := checker.Lookup(always); ok && !seen {
-		results = append(results, c.Judge(h))
-	}
-	return results
+	return checker.JudgeAll(h, checks)
 }
 
 // undecided says why the outcome cannot be judged, or "".

@@ -1,0 +1,181 @@
+package harness_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"lockpick/checker"
+	"lockpick/faults"
+	"lockpick/impls"
+	"lockpick/impls/broken"
+	"lockpick/impls/catalog"
+	"lockpick/internal/testbed/sim/bubble"
+	"lockpick/scenarios"
+)
+
+// sound are the locks that keep their promises as long as no lease ends under
+// the work.
+func sound() []impls.Version {
+	all := variants()
+	for _, name := range []string{"lua-release", "spin-tool", "watchdog", "redislock", "redsync"} {
+		v, ok := catalog.Lookup(name)
+		if !ok {
+			panic(name)
+		}
+		all = append(all, v)
+	}
+	return append(all, broken.Single(broken.None), broken.Renewing(broken.None), broken.Quorum(broken.None))
+}
+
+// kept are the promises that no fault of benign can break: with any of them an
+// outcome may stay unknown, a wait be in vain and a client die, but a lease is
+// never used up by the work.
+var kept = []string{"mutual-exclusion", "stale-use", "ownership", "honesty", "no-deadlock", "no-orphan", "no-lost-update"}
+
+// benign returns a scenario of chance in which every lease outlasts its section:
+// work of at most TTL/3, and everything that can come on top of it (one pause
+// and one hold of at most TTL/4 per client, an answer that takes a read time-out
+// of 3 s) within the rest. The store's links are left alone: a write that is
+// late is late whatever the lock.
+func benign(seed uint64) *scenarios.Scenario {
+	dice := rand.New(rand.NewPCG(seed, 0))
+	between := func(least, most time.Duration) time.Duration {
+		return least + time.Duration(dice.Int64N(int64(most-least)+1))
+	}
+	s := plain(fmt.Sprintf("benign-%d", seed))
+	ttl := between(25*time.Second, 40*time.Second).Truncate(time.Millisecond) // Redis counts no finer
+	s.Lock.TTL, s.Lock.Wait = ttl, between(0, ttl+ttl/2)
+	w := &s.Workload
+	w.Resource = []string{"register", "counter", "stock"}[dice.IntN(3)]
+	w.Clients, w.Rounds = 2+dice.IntN(5), 1+dice.IntN(3)
+	w.Stagger, w.Think = between(0, 2*time.Second), between(0, 5*time.Second)
+	w.Heed = dice.IntN(2) == 0
+	switch dice.IntN(4) {
+	case 0:
+		w.Work = between(0, ttl/3)
+	case 1:
+		w.Work, w.Think, w.Stagger = between(0, 20*time.Millisecond), 0, 0
+	default:
+		w.Work = between(0, time.Second)
+	}
+
+	trigger := func(client string) faults.Trigger {
+		switch dice.IntN(3) {
+		case 0:
+			return at(between(0, 10*time.Second))
+		case 1:
+			events := faults.Events()
+			t := when(client, events[dice.IntN(len(events))], between(0, w.Work+time.Second))
+			t.Nth = 1 + dice.IntN(2)
+			return t
+		default:
+			return wire(client, somewhere(dice))
+		}
+	}
+	paused := map[string]bool{}
+	for range dice.IntN(7) {
+		client := scenarios.ClientName(1 + dice.IntN(w.Clients))
+		node := scenarios.NodeName(1)
+		if dice.IntN(2) == 0 {
+			node = scenarios.NodeName(1 + dice.IntN(5))
+		}
+		link := to(client, node)
+		way := []faults.Direction{faults.Both, faults.ToNode, faults.ToClient}[dice.IntN(3)]
+		step := faults.Step{When: trigger(client), For: between(time.Millisecond, ttl/4)}
+		switch dice.IntN(8) {
+		case 0, 1:
+			if paused[client] {
+				continue
+			}
+			paused[client] = true
+			step.Fault = faults.Pause{Client: client}
+		case 2:
+			step.Fault = faults.Hold{Link: link, Direction: way}
+		case 3:
+			step.Fault = faults.Cut{Link: link, Direction: way}
+		case 4:
+			step.Fault = faults.Slow{Link: link, Direction: way, By: between(0, 1500*time.Millisecond)}
+		case 5:
+			step.Fault, step.For = faults.Reset{Link: link}, 0
+		case 6:
+			step.Fault, step.For = faults.Crash{Client: client}, 0
+		case 7:
+			message, point := faults.Request, faults.BeforeSend
+			if dice.IntN(2) == 0 {
+				message, point = faults.Reply, faults.Applied
+			}
+			picked := somewhere(dice)
+			picked.Point = point
+			step.Fault, step.For, step.When = faults.Drop{What: message}, 0, wire(client, picked)
+		}
+		s.Steps = append(s.Steps, step)
+	}
+	return s
+}
+
+// somewhere picks a command on the wire.
+func somewhere(dice *rand.Rand) faults.Wire {
+	w := faults.Wire{Command: 1 + dice.IntN(6), Point: faults.Points()[dice.IntN(3)]}
+	switch dice.IntN(3) {
+	case 0:
+		w.During = faults.Phases()[dice.IntN(3)]
+		w.Command = 1 + dice.IntN(2)
+	case 1:
+		w.Command, w.Names = 0, []string{"SET", "EVAL", "EVALSHA"}
+	}
+	return w
+}
+
+// onOneNode moves the steps of a scenario to the one node that there is.
+func onOneNode(s *scenarios.Scenario, v impls.Version) *scenarios.Scenario {
+	if v.Traits.Quorum {
+		return s
+	}
+	one := *s
+	one.Steps = nil
+	for _, step := range s.Steps {
+		switch f := step.Fault.(type) {
+		case faults.Hold:
+			f.Link.Node = "redis-1"
+			step.Fault = f
+		case faults.Cut:
+			f.Link.Node = "redis-1"
+			step.Fault = f
+		case faults.Slow:
+			f.Link.Node = "redis-1"
+			step.Fault = f
+		case faults.Reset:
+			f.Link.Node = "redis-1"
+			step.Fault = f
+		}
+		one.Steps = append(one.Steps, step)
+	}
+	return &one
+}
+
+// A correct lock is never accused, whatever goes wrong around it. That a step
+// never happened is no matter here: what did happen must still be judged right.
+func TestSoundLocksAreNotAccused(t *testing.T) {
+	bubble.Use(t)
+	locks := sound()
+	seeds := upTo(60, 300, 5000)
+	each := upTo(2, 3, len(locks)) // locks of each seed, in turn
+	side(seeds*each, func(i int) {
+		seed, v := uint64(i/each+1), locks[i%len(locks)]
+		p := pair{onOneNode(benign(seed), v), v}
+		out := mustRun(t, p, seed)
+		for _, name := range kept {
+			if got := verdict(out, name); got.Verdict == checker.Violated {
+				t.Errorf("%v, seed %d: accused of %s%s", p, seed, name, tell(out))
+				for _, s := range p.scenario.Steps {
+					t.Logf("%v, seed %d: %v", p, seed, s)
+				}
+				w := p.scenario.Workload
+				t.Logf("%v, seed %d: TTL %v, wait %v, %+v", p, seed, p.scenario.Lock.TTL, p.scenario.Lock.Wait, w)
+				return
+			}
+		}
+	})
+}

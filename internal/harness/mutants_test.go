@@ -1,0 +1,191 @@
+package harness_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockpick/checker"
+	"lockpick/faults"
+	"lockpick/impls"
+	"lockpick/impls/broken"
+	"lockpick/internal/testbed/sim/bubble"
+	"lockpick/scenarios"
+)
+
+// mutant is a lock with one planted bug and the check that must find it. The
+// same lock without the bug must pass that check in the same scenario.
+type mutant struct {
+	flaw     broken.Flaw
+	of       func(broken.Flaw) impls.Version
+	scenario *scenarios.Scenario
+	check    string
+	culprit  string // the first of the finding's names; empty when nobody is to blame
+	cause    string // words of the finding's cause
+}
+
+func workload(change func(*scenarios.Workload)) func(*scenarios.Scenario) {
+	return func(s *scenarios.Scenario) { change(&s.Workload) }
+}
+
+var (
+	overrun = plain("overrun", workload(func(w *scenarios.Workload) {
+		w.Clients, w.Work = 3, 35*time.Second
+	}), func(s *scenarios.Scenario) { s.Lock.Wait = 2 * time.Minute })
+
+	longWork = plain("long-work", workload(func(w *scenarios.Workload) { w.Work = 50 * time.Second }),
+		func(s *scenarios.Scenario) { s.Lock.Wait = 2 * time.Minute })
+
+	quietly = plain("nothing-goes-wrong", workload(func(w *scenarios.Workload) { w.Rounds = 4 }))
+
+	impatient = plain("impatient", func(s *scenarios.Scenario) { s.Bounds.Availability = 10 * time.Second })
+
+	crash = plain("crash", workload(func(w *scenarios.Workload) { w.Stagger = 5 * time.Second }),
+		with(faults.Step{Fault: faults.Crash{Client: "client-1"}, When: when("client-1", faults.Acquired, time.Second)}))
+
+	lateRelease = plain("late-release", workload(func(w *scenarios.Workload) {
+		w.Rounds, w.Think, w.Work = 2, 30*time.Second, 8*time.Second
+	}), with(faults.Step{
+		Fault: faults.Slow{Link: to("client-1", "redis-1"), Direction: faults.ToNode, By: 38 * time.Second},
+		For:   time.Second, When: when("client-1", faults.Releasing, 0),
+	}))
+
+	lostReply = plain("lost-reply", with(faults.Step{
+		Fault: faults.Drop{What: faults.Reply}, When: wire("client-1", faults.Wire{Command: 1, Point: faults.Applied}),
+	}))
+
+	lostRelease = plain("lost-release", with(faults.Step{
+		Fault: faults.Drop{What: faults.Request},
+		When:  wire("client-1", faults.Wire{Command: 1, During: faults.InRelease, Point: faults.BeforeSend}),
+	}))
+
+	alonePaused = plain("pause-alone", workload(func(w *scenarios.Workload) { w.Clients = 1 }),
+		with(pause("client-1", 40*time.Second, when("client-1", faults.Acquired, time.Second))))
+
+	// client-1 stands still past its lease just before its first renewal leaves;
+	// client-2 has the lock when it wakes.
+	pausedRenewal = plain("paused-renewal", workload(func(w *scenarios.Workload) { w.Work = 25 * time.Second }),
+		with(pause("client-1", 40*time.Second, wire("client-1", faults.Wire{Command: 1, During: faults.InHold, Point: faults.BeforeSend}))))
+
+	// client-1 is cut off while it works, hears so from its own lock, and asks
+	// before it writes.
+	cutOff = plain("cut-off", workload(func(w *scenarios.Workload) { w.Work, w.Heed = 40*time.Second, true }),
+		func(s *scenarios.Scenario) { s.Lock.Wait = 2 * time.Minute },
+		with(faults.Step{
+			Fault: faults.Cut{Link: to("client-1", "redis-1"), Direction: faults.Both},
+			For:   38 * time.Second, When: when("client-1", faults.Acquired, time.Second),
+		}))
+
+	// client-1 reaches two nodes of five and client-2 the other three.
+	split = plain("split", with(
+		cut("client-1", "redis-1"), cut("client-1", "redis-2"), cut("client-1", "redis-3"),
+		cut("client-2", "redis-4"), cut("client-2", "redis-5"),
+	), func(s *scenarios.Scenario) { s.Lock.Wait = 0 })
+
+	// Every answer to client-1 takes 700 ms, and a first command needs three of
+	// them: when the fifth node has granted, the leases of the first two are over.
+	slowNodes = plain("slow-nodes", func(s *scenarios.Scenario) { s.Lock.TTL, s.Lock.Wait = 5*time.Second, 10*time.Second },
+		workload(func(w *scenarios.Workload) { w.Work, w.Stagger = 3*time.Second, 9900*time.Millisecond }),
+		with(slow("client-1", "redis-1"), slow("client-1", "redis-2"), slow("client-1", "redis-3"), slow("client-1", "redis-4"), slow("client-1", "redis-5")))
+
+	// three nodes of five grant client-1 the lock and their replies are lost.
+	deafToThree = plain("deaf-to-three", func(s *scenarios.Scenario) { s.Lock.Wait = 0 },
+		workload(func(w *scenarios.Workload) { w.Clients = 1 }),
+		with(deaf("client-1", "redis-1"), deaf("client-1", "redis-2"), deaf("client-1", "redis-3")))
+)
+
+func cut(client, node string) faults.Step {
+	return faults.Step{Fault: faults.Cut{Link: to(client, node), Direction: faults.Both}}
+}
+
+func slow(client, node string) faults.Step {
+	return faults.Step{Fault: faults.Slow{Link: to(client, node), Direction: faults.ToClient, By: 700 * time.Millisecond}, For: 30 * time.Second}
+}
+
+// deaf loses the reply of the client's first command to the node; the commands
+// of a sequential quorum lock are numbered like the nodes.
+func deaf(client, node string) faults.Step {
+	n := int(node[len(node)-1] - '0')
+	return faults.Step{Fault: faults.Drop{What: faults.Reply}, When: wire(client, faults.Wire{Command: n, Point: faults.Applied})}
+}
+
+var mutants = []mutant{
+	{broken.NoTokenCheck, broken.Single, overrun, "ownership", "client-1", "client-1 deleted the key of client-"},
+	{broken.NoTokenCheck, broken.Single, overrun, "honesty", "client-1", "it deleted the key of client-"},
+	{broken.TokenReused, broken.Single, lateRelease, "stale-use", "client-1", "client-1 deleted the key"},
+	{broken.ShortTTL, broken.Single, quietly, "mutual-exclusion", "client-1", "the key expired"},
+	{broken.ShortTTL, broken.Single, quietly, "stale-use", "client-1", "the key expired"},
+	{broken.SecondsAsMillis, broken.Single, quietly, "mutual-exclusion", "client-1", "the key expired"},
+	{broken.MillisAsSeconds, broken.Single, crash, "no-orphan", "client-1", "of client-1"},
+	{broken.MillisAsSeconds, broken.Single, crash, "no-deadlock", "client-1", "client-1 crashed"},
+	{broken.MillisAsSeconds, broken.Single, crash, "availability", "client-1", "the key of client-1"},
+	{broken.GrantLie, broken.Single, quietly, "honesty", "client-2", "the key was that of client-1"},
+	{broken.GrantLie, broken.Single, quietly, "mutual-exclusion", "client-2", "granted it to client-2"},
+	{broken.RefusalLie, broken.Single, quietly, "honesty", "client-1", "still held it"},
+	{broken.ErrorIsRefusal, broken.Single, lostReply, "honesty", "client-1", "still held it"},
+	{broken.ReleaseAlwaysOK, broken.Single, alonePaused, "honesty", "client-1", "removed nothing"},
+	{broken.ReleaseNeverOK, broken.Single, quietly, "honesty", "client-1", "this call removed it"},
+	{broken.ReleaseForgets, broken.Single, lostRelease, "honesty", "client-1", "still held it"},
+	{broken.ReleasePrefix, broken.Single, overrun, "ownership", "client-1", "client-1 deleted the key of client-"},
+	{broken.ReleaseOtherKey, broken.Single, quietly, "honesty", "client-1", "still held it"},
+	{broken.UntilOfReply, broken.Single, quietly, "honesty", "client-1", "longer than"},
+	{broken.UntilDouble, broken.Single, quietly, "honesty", "client-1", "longer than"},
+	{broken.UntilDouble, broken.Single, overrun, "mutual-exclusion", "client-1", "the key expired"},
+	{broken.OwnKey, broken.Single, quietly, "mutual-exclusion", "client-1", ""},
+	{broken.OwnKey, broken.Single, quietly, "honesty", "client-1", "its value"},
+	{broken.NoWait, broken.Single, crash, "availability", "client-1", "no running client held the lock"},
+	{broken.SwallowsTheLease, broken.Single, impatient, "availability", "client-1", "the key of client-1"},
+
+	{broken.RenewAnybody, broken.Renewing, pausedRenewal, "ownership", "client-1", "client-1 renewed the key of client-2"},
+	{broken.RenewOnce, broken.Renewing, longWork, "mutual-exclusion", "client-1", "the key expired"},
+	{broken.RenewOnce, broken.Renewing, longWork, "stale-use", "client-1", "the key expired"},
+	{broken.RenewForever, broken.Renewing, quietly, "footprint", "client-1", "while it held nothing"},
+	{broken.LostNever, broken.Renewing, cutOff, "no-lost-update", "", ""},
+	{broken.LostNever, broken.Renewing, cutOff, "stale-use", "client-1", "the key expired"},
+	{broken.LostLate, broken.Renewing, cutOff, "stale-use", "client-1", "the key expired"},
+
+	{broken.QuorumHalf, broken.Quorum, split, "honesty", "client-1", "only 2 of 5 nodes"},
+	{broken.QuorumHalf, broken.Quorum, split, "mutual-exclusion", "client-1", "granted it to client-1"},
+	{broken.NoElapsedCheck, broken.Quorum, slowNodes, "mutual-exclusion", "client-1", ""},
+	{broken.NoElapsedCheck, broken.Quorum, slowNodes, "stale-use", "client-1", "the key expired"},
+	{broken.PartialRelease, broken.Quorum, deafToThree, "honesty", "client-1", "still held it"},
+}
+
+func TestMutantsAreCaught(t *testing.T) {
+	bubble.Use(t)
+	seeds := upTo(1, 3, 50)
+	for _, m := range mutants {
+		t.Run(string(m.flaw)+"/"+m.scenario.Name+"/"+m.check, func(t *testing.T) {
+			for seed := uint64(1); seed <= uint64(seeds); seed++ {
+				out := mustRun(t, pair{m.scenario, m.of(m.flaw)}, seed)
+				got := verdict(out, m.check)
+				if out.Undecided != "" || got.Verdict != checker.Violated {
+					t.Fatalf("seed %d: not caught%s", seed, tell(out))
+				}
+				if !slices.ContainsFunc(got.Findings, func(f checker.Finding) bool {
+					blamed := len(f.Who) == 0 && m.culprit == "" || len(f.Who) > 0 && (m.culprit == "" || f.Who[0] == m.culprit)
+					return blamed && strings.Contains(f.Cause, m.cause) && len(f.Lines) > 0
+				}) {
+					t.Errorf("seed %d: no finding blames %q because %q%s", seed, m.culprit, m.cause, tell(out))
+				}
+			}
+		})
+	}
+}
+
+// What catches a mutant must not be the scenario.
+func TestControlsAreNotAccused(t *testing.T) {
+	bubble.Use(t)
+	seeds := upTo(1, 3, 50)
+	for _, m := range mutants {
+		t.Run(string(m.flaw)+"/"+m.scenario.Name+"/"+m.check, func(t *testing.T) {
+			for seed := uint64(1); seed <= uint64(seeds); seed++ {
+				out := mustRun(t, pair{m.scenario, m.of(broken.None)}, seed)
+				if got := verdict(out, m.check); out.Undecided != "" || got.Verdict == checker.Violated {
+					t.Errorf("seed %d: the lock without the flaw is accused%s", seed, tell(out))
+				}
+			}
+		})
+	}
+}

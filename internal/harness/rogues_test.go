@@ -1,0 +1,182 @@
+package harness_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"lockpick/checker"
+	"lockpick/checker/history"
+	"lockpick/impls/broken"
+	"lockpick/internal/harness"
+	"lockpick/internal/testbed/sim"
+	"lockpick/internal/testbed/sim/bubble"
+	"lockpick/scenarios"
+)
+
+// rounds is enough for a second section after the one that goes wrong.
+var twoRounds = plain("two-rounds", workload(func(w *scenarios.Workload) { w.Rounds = 2 }))
+
+// A lock that blocks is an outcome: the run ends, in little real time, and the
+// history says who is stuck.
+func TestRogueThatBlocks(t *testing.T) {
+	bubble.Use(t)
+	tests := []struct {
+		rogue broken.Rogue
+		sc    *scenarios.Scenario
+		stuck []string // of whom the history says that they are
+		left  bool     // that something of the lock outlived its Close
+		check string   // what is violated; empty when nothing is
+	}{
+		{broken.BlocksInAcquire, twoRounds, []string{"client-1", "client-2", history.Probe}, true, "no-deadlock"},
+		{broken.BlocksInAcquire, twoRounds, []string{"client-1"}, true, "availability"},
+		{broken.BlocksInRelease, impatient, []string{"client-1", "client-2", history.Probe}, true, "availability"},
+		{broken.BlocksInClose, twoRounds, nil, true, ""},
+		{broken.SleepsForHours, twoRounds, []string{"client-1", "client-2", history.Probe}, true, "no-deadlock"},
+		{broken.LeaksGoroutine, twoRounds, nil, true, ""},
+		{broken.LeaksTicker, twoRounds, nil, true, ""},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.rogue)+"/"+tt.check, func(t *testing.T) {
+			out := mustRun(t, pair{tt.sc, broken.RogueVersion(tt.rogue)}, 1)
+			for _, who := range tt.stuck {
+				if !note(out.History, history.Stuck, who) {
+					t.Errorf("the history does not say that %s is stuck", who)
+				}
+			}
+			if got := note(out.History, history.Left, ""); got != tt.left {
+				t.Errorf("the history says that something was left: %v, want %v", got, tt.left)
+			}
+			if tt.check != "" {
+				if got := verdict(out, tt.check); got.Verdict != checker.Violated {
+					t.Errorf("%s is %v%s", tt.check, got.Verdict, tell(out))
+				}
+			}
+		})
+	}
+}
+
+// A lock that takes no notice of its context is cut off from the world with its
+// client and does not hold up the run.
+func TestRogueThatIgnoresItsContext(t *testing.T) {
+	bubble.Use(t)
+	out := mustRun(t, pair{crash, broken.Single(broken.IgnoresContext)}, 1)
+	if got := verdict(out, "no-deadlock"); got.Verdict != checker.Holds {
+		t.Errorf("no-deadlock is %v%s", got.Verdict, tell(out))
+	}
+}
+
+// A panic is an error that says which lock it was and where, and keeps what was
+// recorded before it.
+func TestRogueThatPanics(t *testing.T) {
+	bubble.Use(t)
+	for _, r := range []broken.Rogue{
+		broken.PanicsInNew, broken.PanicsInAcquire, broken.PanicsInRelease, broken.PanicsInClose, broken.PanickingError, broken.NilLock,
+	} {
+		t.Run(string(r), func(t *testing.T) {
+			var file bytes.Buffer
+			p := pair{twoRounds, broken.RogueVersion(r)}
+			out, err := harness.Do(t.Context(), p.setup(7, &file))
+			if err == nil {
+				t.Fatalf("the run came out as %v", out.Results)
+			}
+			for _, word := range []string{"two-rounds", "rogue/" + string(r), "seed 7"} {
+				if !strings.Contains(err.Error(), word) {
+					t.Errorf("the error does not name %q: %v", word, err)
+				}
+			}
+			h, err := history.Decode(&file)
+			if err != nil || h.Complete {
+				t.Errorf("the history decodes with %v, complete %v; want one that is cut short", err, h.Complete)
+			}
+			for _, c := range checker.All() {
+				if got := c.Judge(h); got.Verdict == checker.Violated {
+					t.Errorf("%s of what was recorded is violated: %v", c.Name, got.Findings)
+				}
+			}
+		})
+	}
+}
+
+// child names the rogue that this process, started by a test, is to run.
+const child = "LOCKPICK_TEST_ROGUE"
+
+// TestRogueInChild is the other side of the tests that need a process of their
+// own; it does nothing in an ordinary run.
+func TestRogueInChild(t *testing.T) {
+	name, path := os.Getenv(child), os.Getenv(child+"_HISTORY")
+	if name == "" {
+		t.Skip("started by other tests only")
+	}
+	bubble.Use(t)
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guarded := sim.New(sim.WithGuard(time.Second, func(err error) {
+		os.Stderr.WriteString(err.Error() + "\n")
+		os.Exit(4)
+	}))
+	p := pair{twoRounds, broken.RogueVersion(broken.Rogue(name))}
+	s := p.setup(3, f)
+	s.Testbed = guarded
+	if _, err := harness.Do(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mustFailInChild runs a rogue in a process of its own and returns its exit
+// status, what it said, and the history it left.
+func mustFailInChild(t *testing.T, r broken.Rogue) (status int, said string, h *history.History) {
+	t.Helper()
+	path := t.TempDir() + "/history.jsonl"
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRogueInChild$")
+	cmd.Env = append(os.Environ(), child+"="+string(r), child+"_HISTORY="+path)
+	text, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		t.Fatalf("the child ended with %v, want a failure:\n%s", err, text)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if h, err = history.Decode(f); err != nil {
+		t.Errorf("the history that is left does not decode: %v", err)
+	}
+	return exit.ExitCode(), string(text), h
+}
+
+// A lock that spins stops virtual time. The guard sees it, and what happened up
+// to then is in the file, to the last line.
+func TestRogueThatSpins(t *testing.T) {
+	status, said, h := mustFailInChild(t, broken.Spins)
+	if status != 4 || !strings.Contains(said, "virtual time stands still") || !strings.Contains(said, "seed 3") {
+		t.Errorf("exit status %d, said %q; want 4 and that time stands still", status, said)
+	}
+	if h == nil || h.Complete {
+		t.Fatalf("the history is %+v, want one that is cut short", h)
+	}
+	set := count(h, func(r history.Record) bool { return r.Op == history.Granted })
+	if set == 0 {
+		t.Errorf("the history ends before the lock span: %d records", len(h.Records))
+	}
+}
+
+// A panic in a goroutine of the lock's own ends the process, as it does
+// everywhere in Go: nobody can catch it. What the history's buffer held is lost;
+// the header is not.
+func TestRogueThatPanicsBehind(t *testing.T) {
+	status, said, h := mustFailInChild(t, broken.PanicsBehind)
+	if status != 2 || !strings.Contains(said, "rogue: behind your back") {
+		t.Errorf("exit status %d, said %q; want the Go run-time's 2 and the panic", status, said)
+	}
+	if h == nil || h.Complete || h.Header.Scenario != "two-rounds" {
+		t.Errorf("the history is %+v, want at least its header", h)
+	}
+}
