@@ -119,6 +119,9 @@ func (r Run) broken(o Options) string {
 
 // command is what to type to see the run again.
 func (r Run) command() string {
+	if r.Again != "" {
+		return r.Again
+	}
 	text := fmt.Sprintf("lockpick run %s --impl %s --seed %d", r.Scenario, r.Version, r.Seed)
 	if r.Testbed != "" && r.Testbed != "sim" {
 		text += " --testbed " + r.Testbed

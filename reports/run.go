@@ -30,6 +30,10 @@ type Run struct {
 	// history; nil when there was none.
 	Deterministic *bool `json:"deterministic,omitempty"`
 
+	// Again is the command that shows the run again; when it is empty, that of a
+	// scenario of the catalogue.
+	Again string `json:"-"`
+
 	Records *history.History `json:"-"` // what the story is told from; nil when it is not to be told
 }
 

@@ -61,7 +61,41 @@ func (c *cast) wire() []entry {
 	if setup > 0 {
 		out = append(out, entry{still: true, ink: faint, text: count(setup, "command") + " that set up connections"})
 	}
+	return append(out, c.scripts()...)
+}
+
+// scripts tells what the scripts say that the commands name by their hash.
+func (c *cast) scripts() []entry {
+	var out []entry
+	seen := map[string]bool{}
+	for _, r := range c.h.Records {
+		if r.Kind != history.Observe || r.Op != history.Command {
+			continue
+		}
+		if body, ok := scriptOf(r.Command); ok && !seen[body] {
+			seen[body] = true
+			out = append(out, entry{still: true, ink: faint, text: scriptName(body) + " is: " + oneLine(body)})
+		}
+	}
 	return out
+}
+
+// scriptOf returns the script that a command carries.
+func scriptOf(args []string) (string, bool) {
+	switch name := strings.ToUpper(args[0]); {
+	case (name == "EVAL" || name == "EVAL_RO") && len(args) > 2:
+		return args[1], true
+	case name == "SCRIPT" && len(args) > 2 && strings.EqualFold(args[1], "load"):
+		return args[2], true
+	default:
+		return "", false
+	}
+}
+
+// scriptName is the first digits of a script's hash.
+func scriptName(body string) string {
+	sum := sha1.Sum([]byte(body))
+	return hex.EncodeToString(sum[:4]) + "…"
 }
 
 // isSetup reports whether clients send the command of their own accord when they connect.
@@ -108,15 +142,13 @@ func command(args []string) string {
 	name := strings.ToUpper(args[0])
 	rest := args[1:]
 	out := []string{name}
-	switch {
-	case (name == "EVAL" || name == "EVAL_RO") && len(rest) >= 2:
-		sum := sha1.Sum([]byte(rest[0]))
-		out, rest = append(out, hex.EncodeToString(sum[:4])+"…"), rest[2:]
-	case (name == "EVALSHA" || name == "EVALSHA_RO") && len(rest) >= 2:
+	if body, ok := scriptOf(args); ok {
+		if name == "SCRIPT" {
+			out = append(out, "LOAD")
+		}
+		out, rest = append(out, scriptName(body)), rest[2:]
+	} else if (name == "EVALSHA" || name == "EVALSHA_RO") && len(rest) >= 2 {
 		out, rest = append(out, rest[0][:min(8, len(rest[0]))]+"…"), rest[2:]
-	case name == "SCRIPT" && len(rest) >= 2 && strings.EqualFold(rest[0], "load"):
-		sum := sha1.Sum([]byte(rest[1]))
-		out, rest = append(out, "LOAD", hex.EncodeToString(sum[:4])+"…"), rest[2:]
 	}
 	for _, a := range rest {
 		out = append(out, clip(oneLine(a), maxArg))

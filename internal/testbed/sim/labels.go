@@ -54,24 +54,22 @@ func (l *labels) keep(value string) {
 	l.name[value] = value
 }
 
-// command returns the arguments as the history shows them: values by name, and a
-// script by its SHA-1, as EVALSHA would call it.
+// command returns the arguments as the history shows them: values by name, a
+// script and its SHA-1 as they are.
 func (l *labels) command(client string, args []string) []string {
 	shown := make([]string, len(args))
 	shown[0] = strings.ToUpper(args[0])
 	for i, a := range args[1:] {
-		switch {
-		case i == 0 && shown[0] == "EVAL":
-			shown[1] = l.sha(a)
-		case i == 0 && shown[0] == "EVALSHA":
+		if i == 0 && (shown[0] == "EVAL" || shown[0] == "EVALSHA") {
 			shown[1] = a
-		default:
+		} else {
 			shown[i+1] = l.of(client, a)
 		}
 	}
 	return shown
 }
 
+// sha names a script, as EVALSHA calls it.
 func (l *labels) sha(script string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
