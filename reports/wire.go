@@ -74,10 +74,19 @@ func (c *cast) scripts() []entry {
 		}
 		if body, ok := scriptOf(r.Command); ok && !seen[body] {
 			seen[body] = true
-			out = append(out, entry{still: true, ink: faint, text: scriptName(body) + " is: " + oneLine(body)})
+			out = append(out, entry{still: true, ink: faint, text: scriptName(body) + " is: " + oneLine(withoutComments(body))})
 		}
 	}
 	return out
+}
+
+// withoutComments drops a script's lines of comment, which would swallow what
+// follows them on one line.
+func withoutComments(body string) string {
+	lines := slices.DeleteFunc(strings.Split(body, "\n"), func(l string) bool {
+		return strings.HasPrefix(strings.TrimSpace(l), "--")
+	})
+	return strings.Join(lines, "\n")
 }
 
 // scriptOf returns the script that a command carries.

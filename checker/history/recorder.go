@@ -22,6 +22,7 @@ type Recorder struct {
 	mu      sync.Mutex
 	out     *bufio.Writer
 	sum     hash.Hash
+	line    []byte    // the newest, to be used again
 	pending []pending // of one instant
 	seq     int
 	settled time.Duration // the instant of the newest record that was written
@@ -35,6 +36,10 @@ type pending struct {
 	rec    Record
 }
 
+// bufferSize is what may be lost of a history whose process is killed, in bytes:
+// some 20 records.
+const bufferSize = 4 << 10
+
 // NewRecorder writes the header to w, at once, and returns a recorder for the
 // run. The error is a header that is not valid or a write that failed.
 func NewRecorder(w io.Writer, h Header) (*Recorder, error) {
@@ -42,8 +47,12 @@ func NewRecorder(w io.Writer, h Header) (*Recorder, error) {
 		return nil, err
 	}
 	r := &Recorder{sum: sha256.New(), history: History{Header: h}}
-	r.out = bufio.NewWriterSize(io.MultiWriter(w, r.sum), 32<<10)
-	r.line(h)
+	r.out = bufio.NewWriterSize(io.MultiWriter(w, r.sum), bufferSize)
+	b, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	r.write(append(b, '\n'))
 	r.flush()
 	return r, r.err
 }
@@ -84,21 +93,16 @@ func (r *Recorder) settle() {
 		})
 	}
 	for i := range r.pending {
-		r.line(r.pending[i].rec)
+		r.line = appendRecord(r.line[:0], &r.pending[i].rec)
+		r.write(r.line)
 		r.history.Records = append(r.history.Records, r.pending[i].rec)
 		r.settled = r.pending[i].rec.T
 	}
 	r.pending = r.pending[:0]
 }
 
-func (r *Recorder) line(v any) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		r.fail(err)
-		return
-	}
-	b = append(b, '\n')
-	if _, err := r.out.Write(b); err != nil {
+func (r *Recorder) write(line []byte) {
+	if _, err := r.out.Write(line); err != nil {
 		r.fail(err)
 	}
 }

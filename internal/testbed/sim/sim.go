@@ -24,6 +24,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -87,7 +88,9 @@ func (silent) Printf(context.Context, string, ...any) {}
 func (t *Testbed) Name() string { return "sim" }
 
 // Software implements testbed.Testbed.
-func (t *Testbed) Software() map[string]string {
+func (t *Testbed) Software() map[string]string { return maps.Clone(software()) }
+
+var software = sync.OnceValue(func() map[string]string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return nil
@@ -101,7 +104,7 @@ func (t *Testbed) Software() map[string]string {
 		}
 	}
 	return s
-}
+})
 
 // ErrSpins means that a run stopped virtual time.
 var ErrSpins = errors.New("sim: virtual time stands still: the lock or its library loops without ever waiting")
