@@ -77,6 +77,7 @@ func Catalog() []Entry {
 		{Reset{}.Name(), "resets a link's open connections", "{reset: [client-1, redis-1], …}"},
 		{Drop{}.Name(), "loses the one request or reply that set it off", "{drop: reply, when: {client-1: {command: 1, point: applied}}}"},
 		{Clock{}.Name(), "moves a node's clock", "{clock: redis-1, jump: 60s, …}"},
+		{Evict{}.Name(), "takes the lock's key from a node, as one does that runs out of memory", "{evict: redis-1, …}"},
 		{Stop{}.Name(), "takes a node down, and up again when the time is up, with or without its data", "{stop: redis-1, data: kept, for: 20s, …}"},
 	}
 }

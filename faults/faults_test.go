@@ -23,6 +23,7 @@ var every = []struct {
 	{faults.Reset{Link: link}, "0s reset client-1 – redis-1", ""},
 	{faults.Drop{What: faults.Reply}, "", ""},
 	{faults.Clock{Node: "redis-1", Jump: -time.Minute}, "0s jump redis-1 -1m0s", ""},
+	{faults.Evict{Node: "redis-1", Key: "k"}, "0s evict redis-1 k", ""},
 	{faults.Stop{Node: "redis-1", Lose: true}, "0s stop redis-1 true", "0s start redis-1"},
 }
 

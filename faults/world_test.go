@@ -43,6 +43,7 @@ func (w *world) Slow(l faults.Link, d faults.Direction, by time.Duration) error 
 }
 func (w *world) Reset(l faults.Link) error                { return w.do("reset %s", l) }
 func (w *world) Jump(node string, by time.Duration) error { return w.do("jump %s %v", node, by) }
+func (w *world) Evict(node, key string) error             { return w.do("evict %s %s", node, key) }
 func (w *world) Stop(node string, lose bool) error        { return w.do("stop %s %v", node, lose) }
 func (w *world) Start(node string) error                  { return w.do("start %s", node) }
 func (w *world) report(s faults.Step, c faults.Change, err error) {

@@ -55,6 +55,7 @@ func TestParseReadsEveryField(t *testing.T) {
 			{Fault: faults.Clock{Node: "redis-1", Jump: -time.Hour}, When: faults.Trigger{At: 5 * time.Second}},
 			{Fault: faults.Stop{Node: "redis-1", Lose: true}, For: 20 * time.Second,
 				When: faults.Trigger{At: 11 * time.Second}},
+			{Fault: faults.Evict{Node: "redis-2", Key: "order:123"}, When: faults.Trigger{At: 12 * time.Second}},
 		},
 		Checks: []string{"mutual-exclusion", "no-lost-update"},
 		Expect: map[string]Expectation{

@@ -125,7 +125,7 @@ func TestLoaderHasEveryFault(t *testing.T) {
 			t.Errorf("fault %d is %q in faults.Catalog and not in the loader", i, e.Name)
 			continue
 		}
-		d := &draft{}
+		d := &draft{scenario: &Scenario{}}
 		if got := kinds[i].build(d).Name(); got != e.Name {
 			t.Errorf("a step of %q makes a fault %q", e.Name, got)
 		}

@@ -54,6 +54,8 @@ var kinds = []kind{
 	momentary("clock", "a clock stays where it is moved, so it takes no \"for\"; to move it back, add a step with a negative jump",
 		func(d *draft) faults.Fault { return faults.Clock{Node: d.node, Jump: d.jump} },
 		nodeField("clock"), field[draft]{name: "jump", required: true, read: readJump}),
+	momentary("evict", "what is evicted does not come back, so evict takes no \"for\"",
+		func(d *draft) faults.Fault { return faults.Evict{Node: d.node, Key: d.scenario.Lock.Key} }, nodeField("evict")),
 	lasting("stop", func(d *draft) faults.Fault { return faults.Stop{Node: d.node, Lose: d.data == "lost"} },
 		nodeField("stop"), choiceField("data", optional, []string{"kept", "lost"}, func(d *draft) *string { return &d.data })),
 }
@@ -90,7 +92,12 @@ func clientField(word string) field[draft] {
 
 func nodeField(word string) field[draft] {
 	return field[draft]{name: word, required: true, read: func(r *reader, n *yaml.Node, d *draft) {
-		if name, ok := r.text(n, word); ok {
+		name, ok := r.text(n, word)
+		switch {
+		case !ok:
+		case name == Store:
+			r.wrong(n, "%s strikes the nodes of the lock, and %q is not one of them; expected a node such as redis-1", word, Store)
+		default:
 			d.node, _ = r.node(n, name, d.scenario.Topology.Quorum)
 		}
 	}}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"lockpick/faults"
 	"lockpick/impls"
 	"lockpick/scenarios"
 )
@@ -23,7 +24,26 @@ func Skip(sc *scenarios.Scenario, v impls.Version) string {
 			return fmt.Sprintf("needs %s: %s; this version's is %s", name, strings.Join(want, " or "), traits[name])
 		}
 	}
+	if names := strangers(sc, v); len(names) > 0 {
+		return fmt.Sprintf("a step strikes %s, and this version runs on %s alone",
+			strings.Join(names, " and "), strings.Join(topology(sc, v).Nodes, ", "))
+	}
 	return ""
+}
+
+// strangers returns the lock nodes that the steps name and that the version's
+// topology does not have.
+func strangers(sc *scenarios.Scenario, v impls.Version) []string {
+	var names []string
+	nodes := topology(sc, v).Nodes
+	for _, s := range sc.Steps {
+		for _, u := range s.Fault.Uses() {
+			if u.Kind == faults.Node && u.Name != scenarios.Store && !slices.Contains(nodes, u.Name) && !slices.Contains(names, u.Name) {
+				names = append(names, u.Name)
+			}
+		}
+	}
+	return names
 }
 
 // TraitValues returns a version's traits as a scenario names them.

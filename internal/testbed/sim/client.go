@@ -177,6 +177,10 @@ func (c *client) Lock(v impls.Version, cfg impls.Config) (impls.Lock, error) {
 	return v.New(env{c}, cfg)
 }
 
+// bufferSize is that of a connection's buffers, in bytes; a lock's commands have
+// some hundred.
+const bufferSize = 1 << 10
+
 // connect returns the real go-redis client over the simulated network, set up so
 // that one command is one attempt: a transparent retry is a fault of its own.
 func (c *client) connect(name string) *redis.Client {
@@ -189,7 +193,10 @@ func (c *client) connect(name string) *redis.Client {
 		MaxRetries: -1,
 		// An exhausted pool takes a timer from a sync.Pool of the whole process,
 		// which is fatal across bubbles.
-		PoolSize:        1000,
+		PoolSize: 1000,
+		// the buffers of a connection are most of what a run allocates
+		ReadBufferSize:  bufferSize,
+		WriteBufferSize: bufferSize,
 		DialerRetries:   1,
 		DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{

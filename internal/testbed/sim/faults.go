@@ -18,6 +18,7 @@ var (
 	_ faults.Slower   = (*world)(nil)
 	_ faults.Resetter = (*world)(nil)
 	_ faults.Jumper   = (*world)(nil)
+	_ faults.Evicter  = (*world)(nil)
 	_ faults.Stopper  = (*world)(nil)
 )
 
@@ -116,6 +117,11 @@ func (w *world) Reset(l faults.Link) error {
 // Jump implements faults.Jumper.
 func (w *world) Jump(name string, by time.Duration) error {
 	return w.onNode(name, func(n *node) { n.jump(by) })
+}
+
+// Evict implements faults.Evicter.
+func (w *world) Evict(name, key string) error {
+	return w.onNode(name, func(n *node) { n.evict(key) })
 }
 
 // Stop implements faults.Stopper.

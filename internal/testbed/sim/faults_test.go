@@ -296,6 +296,23 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
+func TestEvict(t *testing.T) {
+	bubble.Use(t)
+	h := lab{t: t}.run(func(w testbed.World) {
+		r := raw(t, w, "client-1")
+		r.Set(outside, "k", "a", 0)
+		inject(t, w, faults.Evict{Node: "redis-1", Key: "k"})
+		inject(t, w, faults.Evict{Node: "redis-1", Key: "none"})
+		w.Client("client-1").Sleep(time.Second)
+		if n := r.Exists(outside, "k").Val(); n != 0 {
+			t.Error("the key is still there")
+		}
+	})
+	if got, want := key(h), "0s granted a by client-1\n0s deleted a by \n"; got != want {
+		t.Errorf("the key's life:\n%swant:\n%s", got, want)
+	}
+}
+
 func TestStopKeepsOrLosesData(t *testing.T) {
 	bubble.Use(t)
 	for _, lose := range []bool{false, true} {

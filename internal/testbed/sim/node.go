@@ -217,6 +217,16 @@ func (n *node) jump(by time.Duration) {
 	n.setAlarm()
 }
 
+// evict takes a key away. No client did it.
+func (n *node) evict(key string) {
+	n.tick()
+	if s, ok := n.keys[key]; ok && n.engine.db.Del(key) {
+		delete(n.keys, key)
+		n.record(history.Record{Op: history.Deleted, Key: key, Owner: s.value, Holder: s.holder, Text: "evicted"})
+		n.setAlarm()
+	}
+}
+
 // stop takes the node down.
 func (n *node) stop(lose bool) {
 	n.down = true
