@@ -7,18 +7,14 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"lockpick/checker"
-	"lockpick/impls"
 	"lockpick/impls/catalog"
-	"lockpick/internal/harness"
-	"lockpick/internal/nearest"
-	"lockpick/internal/testbed/sim"
 	"lockpick/reports"
 	"lockpick/scenarios"
 )
@@ -29,7 +25,7 @@ const (
 	statusViolated  = 1 // a violation, or a drift from the expectation
 	statusUsage     = 2 // the command line or a file that it names makes no sense
 	statusUndecided = 3 // nothing is violated, but something could not be judged
-	statusFailed    = 4 // the harness or the testbed failed
+	statusFailed    = 4 // the harness or the testbed failed, or was interrupted
 )
 
 // usageError is a mistake of whoever typed the command.
@@ -43,28 +39,34 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 type app struct {
 	out, err io.Writer
 	status   int
+	broken   error // the first write to out that failed
 
-	// flags that several commands share
+	files map[string]file // the scenarios that came from a file, by their name
+
+	// flags that several commands share; a default is that of every command
 	seed    uint64
 	seeds   int
 	dir     string
 	format  string
 	lang    string
 	testbed string
-	impls   []string
 	jobs    int
 	guard   time.Duration
 	full    bool
+	brief   bool
 }
 
 // execute runs the command line and returns the exit status.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	a := &app{out: stdout, err: stderr}
+	a := &app{out: stdout, err: stderr, files: map[string]file{}}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = a.broken
+	}
 	if err == nil {
 		return a.status
 	}
@@ -83,39 +85,53 @@ func (a *app) root() *cobra.Command {
 		Short: "Try to break distributed locks, and see which promise broke, when, and why",
 		Long: `lockpick runs every way people lock with Redis behind one interface, hurts the
 servers, the network and the clients on a script, records what everyone saw, and
-says which promise broke, when, and why. Without --testbed it simulates: virtual
-time, no server, and the same seed gives the same history, byte for byte.
+says which promise broke, when, and why. It simulates: virtual time, no server,
+and the same seed gives the same history, byte for byte.
 
 Exit status: 0 as expected, 1 a violation or a drift from the expectation,
-2 usage, 3 undecided, 4 the harness or the testbed failed.`,
+2 usage, 3 undecided, 4 the harness or the testbed failed, or was interrupted.`,
 		Example: `  lockpick matrix
   lockpick run delete-other --impl setnx-ex
   lockpick explain get-del-window`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       version(),
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return usagef("there is no command %q%s; see lockpick --help", args[0], a.hint(args[0], commandNames(cmd)))
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:          knownCommand, // the root command is called with what is none
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; see %s --help", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.matrixCommand(), a.runCommand(), a.listCommand(), a.explainCommand(), a.replayCommand(), a.checkCommand())
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "help" {
+			c.Args = knownCommand
+		}
+	}
 	return root
 }
 
-func commandNames(cmd *cobra.Command) []string {
+// flagError makes a mistake of whoever typed it of what pflag refuses.
+func flagError(cmd *cobra.Command, err error) error {
+	var missing *pflag.NotExistError
+	if errors.As(err, &missing) && missing.GetSpecifiedShortnames() == "" {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		return unknown("flag", "--"+missing.GetSpecifiedName(), names, cmd.CommandPath()+" --help")
+	}
+	return usagef("%w; see %s --help", err, cmd.CommandPath())
+}
+
+// knownCommand takes nothing, or the name of a command.
+func knownCommand(cmd *cobra.Command, args []string) error {
 	var names []string
 	for _, c := range cmd.Root().Commands() {
 		names = append(names, c.Name())
 	}
-	return names
+	if len(args) == 0 || slices.Contains(names, args[0]) {
+		return nil
+	}
+	return unknown("command", args[0], names, "lockpick --help")
 }
 
 // version is the module's version as the build recorded it.
@@ -127,99 +143,11 @@ func version() string {
 	return fmt.Sprintf("%s (%s)", info.Main.Version, info.GoVersion)
 }
 
-// hint is ", did you mean …?" or "".
-func (a *app) hint(word string, names []string) string {
-	if h := nearest.Hint(word, names); h != "" {
-		return "; " + h
+// printf writes to the command's output. That it could not is told at the end.
+func (a *app) printf(format string, args ...any) {
+	if _, err := fmt.Fprintf(a.out, format, args...); err != nil && a.broken == nil {
+		a.broken = err
 	}
-	return ""
-}
-
-func (a *app) formatFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.format, "format", "text", "how to print: text for people, json for programs")
-	cmd.Flags().StringVar(&a.lang, "lang", "en", "language of titles and lessons: en or zh")
-}
-
-func (a *app) runFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.Uint64Var(&a.seed, "seed", 1, "what chance follows from; the same seed gives the same history")
-	f.StringVar(&a.dir, "out", "", "directory for the histories and the summary (default reports/runs/<time>)")
-	f.StringVar(&a.testbed, "testbed", "sim", "what to run on: sim")
-	f.DurationVar(&a.guard, "guard", sim.DefaultGuard, "real time after which a run is said to spin")
-	a.formatFlag(cmd)
-}
-
-// checkFlags refuses what no command accepts.
-func (a *app) checkFlags() error {
-	if formats := []string{"text", "json"}; a.format != formats[0] && a.format != formats[1] {
-		return usagef("--format %q is neither text nor json%s", a.format, a.hint(a.format, formats))
-	}
-	if a.lang != "en" && a.lang != "zh" {
-		return usagef("--lang %q is neither en nor zh", a.lang)
-	}
-	if a.testbed != "" && a.testbed != "sim" {
-		return usagef("--testbed %q is not available; the one there is is sim", a.testbed)
-	}
-	if a.seeds < 0 || a.jobs < 0 {
-		return usagef("--seeds and --jobs count from 1")
-	}
-	if a.guard < 0 {
-		return usagef("--guard %v is negative", a.guard)
-	}
-	return nil
-}
-
-func versionNames() []string {
-	var names []string
-	for _, v := range catalog.All() {
-		names = append(names, v.Name)
-	}
-	return names
-}
-
-func checkNames() []string {
-	var names []string
-	for _, c := range checker.All() {
-		names = append(names, c.Name)
-	}
-	return names
-}
-
-// known is what a scenario may name.
-func known() scenarios.Known {
-	return scenarios.Known{Versions: versionNames(), Checks: checkNames(), Traits: harness.Traits()}
-}
-
-// versions returns those that --impl names, or all.
-func (a *app) versions() ([]impls.Version, error) {
-	if len(a.impls) == 0 {
-		return catalog.All(), nil
-	}
-	var list []impls.Version
-	for _, name := range a.impls {
-		v, ok := catalog.Lookup(name)
-		if !ok {
-			return nil, usagef("there is no version %q%s; see lockpick list versions", name, a.hint(name, versionNames()))
-		}
-		list = append(list, v)
-	}
-	return list, nil
-}
-
-// scenario finds one by name in the catalogue, or by path.
-func (a *app) scenario(name string) (*scenarios.Scenario, error) {
-	if strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") || strings.ContainsRune(name, os.PathSeparator) {
-		s, err := scenarios.Load(name, known())
-		if err != nil {
-			return nil, usageError{err}
-		}
-		return s, nil
-	}
-	s, err := scenarios.Lookup(name, known())
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return s, nil
 }
 
 // options are how reports are drawn on this invocation's output.

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -11,18 +14,20 @@ import (
 	"lockpick/checker/history"
 	"lockpick/internal/harness"
 	"lockpick/reports"
+	"lockpick/scenarios"
 )
 
 func (a *app) checkCommand() *cobra.Command {
-	var names []string
 	cmd := &cobra.Command{
 		Use:   "check HISTORY…",
 		Short: "Judge recorded histories",
 		Long: `check applies the checks to histories that were recorded, with no server and
-without running anything. What a scenario expected is not known here: any
-violation is exit status 1. A history that is cut short can show a violation, but
-nothing can be said to hold in it: exit status 3.`,
-		Example: `  lockpick check reports/runs/20260101-120000/*.jsonl
+without running anything. A directory stands for the histories in it. What a
+scenario expected is not known here: any violation is exit status 1. A history
+that is cut short can show a violation, but nothing can be said to hold in it:
+exit status 3. A file that is no history is exit status 2, unless another one
+shows a violation.`,
+		Example: `  lockpick check reports/runs/20260101-120000 --brief
   lockpick check run.jsonl --check mutual-exclusion,ownership`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -30,69 +35,86 @@ nothing can be said to hold in it: exit status 3.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.checkFlags(); err != nil {
 				return err
 			}
-			for _, name := range names {
-				if _, ok := checker.Lookup(name); !ok {
-					return usagef("there is no check %q%s; see lockpick list checks", name, a.hint(name, checkNames()))
-				}
+			names, err := chosen(cmd, "check", "check", checkNames())
+			if err != nil {
+				return err
 			}
-			if len(names) == 0 {
-				names = checkNames()
-			}
-			return a.check(args, names)
+			return a.check(cmd.Context(), args, names)
 		},
 	}
 	a.formatFlag(cmd)
-	cmd.Flags().StringSliceVar(&names, "check", nil, "checks to apply, separated by commas (default all)")
-	cmd.Flags().BoolVar(&a.full, "full", false, "leave nothing out")
+	cmd.Flags().StringSlice("check", nil, "checks to apply, separated by commas (default all)")
+	a.fullFlag(cmd)
+	a.briefFlag(cmd)
 	return cmd
 }
 
 // check judges files. One that cannot be read is told and the others are still
 // judged; the worst exit status counts.
-func (a *app) check(paths, names []string) error {
+func (a *app) check(ctx context.Context, args, names []string) error {
 	s := reports.Summary{AsExpected: true}
-	var broken error
-	for _, path := range paths {
-		r, err := checkFile(path, names)
-		if err != nil {
-			broken = errors.Join(broken, fmt.Errorf("%s: %w", path, err))
+	refused := statusOK
+	refuse := func(err error) {
+		fmt.Fprintf(a.err, "lockpick: %v\n", err)
+		switch {
+		case !errors.Is(err, errEmpty):
+			refused = statusUsage
+		case refused == statusOK:
+			refused = statusUndecided
 		}
-		if r != nil {
+	}
+	for _, arg := range args {
+		paths, err := expand(arg)
+		if err != nil {
+			refuse(err)
+		}
+		for _, path := range paths {
+			if ctx.Err() != nil {
+				return fmt.Errorf("interrupted before %s was checked", path)
+			}
+			r, err := checkFile(path, names)
+			if err != nil {
+				refuse(err)
+				continue
+			}
+			if a.brief || a.format == "json" {
+				r.Records = nil
+			}
 			s.Runs = append(s.Runs, *r)
 			s.AsExpected = s.AsExpected && r.AsExpected
 		}
 	}
 	a.status = status(s)
-	if a.format == "json" {
-		if err := reports.JSON(a.out, s); err != nil {
-			return err
-		}
-	} else {
-		o := a.options()
-		for i, r := range s.Runs {
-			if i > 0 {
-				fmt.Fprintln(a.out)
-			}
-			if err := reports.Story(a.out, r, nil, o); err != nil {
-				return err
-			}
+	if refused != statusOK {
+		s.AsExpected = false
+		if a.status != statusViolated {
+			a.status = refused
 		}
 	}
-	if broken != nil {
-		if a.status == statusOK {
-			a.status = statusUndecided
-		}
-		fmt.Fprintf(a.err, "lockpick: %v\n", broken)
-	}
-	return nil
+	return a.tell(s, nil, !a.brief)
 }
 
-// checkFile judges one history. With an error, what could be read of it is
-// judged all the same, as a history that is cut short.
+// expand lists the histories of a directory; a file stands for itself.
+func expand(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return histories(path)
+	}
+	return []string{path}, nil
+}
+
+// errEmpty is a history that was killed before its first line.
+var errEmpty = errors.New("the file is empty, as a run leaves it that is killed before it begins")
+
+// checkFile judges one history. One that stops making sense is judged as far as
+// it goes, as a history that is cut short. The error is that there is none.
 func checkFile(path string, names []string) (*reports.Run, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -100,13 +122,22 @@ func checkFile(path string, names []string) (*reports.Run, error) {
 	}
 	defer f.Close()
 	h, sum, err := history.DecodeSum(f)
+	if info, statErr := f.Stat(); statErr == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		return nil, fmt.Errorf("%s: %w", path, errEmpty)
+	}
 	if h == nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	r := &reports.Run{
 		Scenario: h.Header.Scenario, Version: h.Header.Version, Testbed: h.Header.Testbed, Seed: h.Header.Seed,
 		Undecided: checker.Undecided(h), History: path, SHA256: sum, Records: h,
 		Verdicts: map[string]checker.Verdict{}, Reasons: map[string]string{},
+	}
+	if err != nil {
+		r.Undecided += fmt.Sprintf(" at %v", err)
+	}
+	if _, err := os.Stat(savedScenarioPath(filepath.Dir(path), r.Scenario)); err == nil || !slices.Contains(scenarios.Names(), r.Scenario) {
+		r.Again = "lockpick replay " + quote(path)
 	}
 	r.AsExpected = r.Undecided == ""
 	for _, res := range harness.Judge(h, names) {
@@ -118,5 +149,5 @@ func checkFile(path string, names []string) (*reports.Run, error) {
 		r.Figures = append(r.Figures, res.Figures...)
 		r.AsExpected = r.AsExpected && res.Verdict == checker.Holds
 	}
-	return r, err
+	return r, nil
 }

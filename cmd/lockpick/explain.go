@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,50 +34,53 @@ func (a *app) explainCommand() *cobra.Command {
 			return a.explain(args[0])
 		},
 	}
-	cmd.Flags().StringVar(&a.lang, "lang", "en", "language of titles and lessons: en or zh")
-	a.format = "text"
+	a.langFlag(cmd)
 	return cmd
 }
 
 func (a *app) explain(name string) error {
-	found := false
-	if slices.Contains(scenarios.Names(), name) || strings.HasSuffix(name, ".yaml") {
+	var parts []func()
+	if slices.Contains(scenarios.Names(), name) || isPath(name) {
 		s, err := a.scenario(name)
 		if err != nil {
 			return err
 		}
-		a.explainScenario(s)
-		found = true
+		parts = append(parts, func() { a.explainScenario(s, name) })
 	}
 	if v, ok := catalog.Lookup(name); ok {
-		a.explainVersion(v)
-		found = true
+		parts = append(parts, func() { a.explainVersion(v) })
 	}
 	if c, ok := checker.Lookup(name); ok {
-		a.printf("%s (%s)\n\n%s\n\n%s\n", c.Name, c.Letter, c.Promise, c.How)
-		found = true
+		parts = append(parts, func() { a.printf("%s (%s)\n\n%s\n\n%s\n", c.Name, c.Letter, c.Promise, c.How) })
 	}
 	names := slices.Concat(scenarios.Names(), versionNames(), checkNames())
 	for _, f := range faults.Catalog() {
 		names = append(names, f.Name)
 		if f.Name == name {
-			a.printf("%s: %s\n\n  %s\n", f.Name, f.Summary, f.Example)
-			found = true
+			parts = append(parts, func() { a.printf("%s: %s\n\n  %s\n", f.Name, f.Summary, f.Example) })
 		}
 	}
-	if !found {
-		return usagef("nothing is called %q%s; see lockpick list", name, a.hint(name, names))
+	if len(parts) == 0 {
+		return unknown("scenario, version, check or fault", name, names, "lockpick list")
+	}
+	for i, part := range parts {
+		if i > 0 {
+			a.printf("\n")
+		}
+		part()
 	}
 	return nil
 }
 
-func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.out, format, args...) }
-
-func (a *app) explainScenario(s *scenarios.Scenario) {
+func (a *app) explainScenario(s *scenarios.Scenario, arg string) {
 	a.printf("%s: %s\n\n%s\n\n", s.Name, a.say(s.Title), a.say(s.Lesson))
 	a.printf("where    %s\n", places(s))
-	a.printf("lock     %s, TTL %v, wait %v\n", s.Lock.Key, s.Lock.TTL, s.Lock.Wait)
-	a.printf("clients  %d, %d rounds each, work %v, on a %s\n", s.Workload.Clients, s.Workload.Rounds, s.Workload.Work, s.Workload.Resource)
+	a.printf("lock     %s, TTL %s, wait %s\n", s.Lock.Key, short(s.Lock.TTL), short(s.Lock.Wait))
+	rounds := "1 round"
+	if n := s.Workload.Rounds; n > 1 {
+		rounds = fmt.Sprintf("%d rounds", n)
+	}
+	a.printf("clients  %d, %s each, work %s, on a %s\n", s.Workload.Clients, rounds, work(s.Workload), s.Workload.Resource)
 	for i, step := range s.Steps {
 		label := "steps"
 		if i > 0 {
@@ -95,7 +100,31 @@ func (a *app) explainScenario(s *scenarios.Scenario) {
 			}
 		}
 	}
-	a.printf("\n  lockpick run %s --impl %s\n", s.Name, example(s))
+	a.printf("\n  lockpick run %s --impl %s\n", quote(arg), example(s))
+}
+
+// work says how long the clients work in a section, those apart that differ.
+func work(w scenarios.Workload) string {
+	text := short(w.Work)
+	for _, client := range slices.Sorted(maps.Keys(w.WorkOf)) {
+		text += fmt.Sprintf(" (%s: %s)", client, short(w.WorkOf[client]))
+	}
+	if w.SlowWork.Every > 0 {
+		text += fmt.Sprintf(" (one in %d: %s)", w.SlowWork.Every, short(w.SlowWork.Work))
+	}
+	return text
+}
+
+// short is a duration without the zeros at its end: 2m, not 2m0s.
+func short(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // example is a version that the scenario breaks, or any.
@@ -105,7 +134,7 @@ func example(s *scenarios.Scenario) string {
 			return v[0]
 		}
 	}
-	return s.Expect[s.Checks[0]].Holds[0]
+	return versionNames()[0]
 }
 
 // places are where the documents tell of the scenario.
@@ -135,12 +164,7 @@ func document(file string) string {
 func (a *app) explainVersion(v impls.Version) {
 	a.printf("%s: %s\n\nwhere    %s\n", v.Name, v.Summary, v.Where)
 	values := harness.TraitValues(v.Traits)
-	var traits []string
-	for name := range values {
-		traits = append(traits, name)
-	}
-	slices.Sort(traits)
-	for _, name := range traits {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if values[name] != "false" {
 			a.printf("%-8s %s\n", name, values[name])
 		}

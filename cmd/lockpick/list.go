@@ -47,7 +47,10 @@ func (a *app) listCommand() *cobra.Command {
 			}
 			w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 			for _, i := range items {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", i.Name, i.Where, i.Text)
+				if i.Where != "" {
+					i.Where += "\t"
+				}
+				fmt.Fprintf(w, "%s\t%s%s\n", i.Name, i.Where, i.Text)
 			}
 			return w.Flush()
 		},
@@ -80,7 +83,7 @@ func (a *app) items(what string) ([]item, error) {
 			items = append(items, item{Name: f.Name, Text: f.Summary})
 		}
 	default:
-		return nil, usagef("there is no list of %q%s; list needs one of versions, scenarios, checks, faults", what, a.hint(what, lists))
+		return nil, unknown("list of", what, lists, "lockpick list --help")
 	}
 	return items, nil
 }

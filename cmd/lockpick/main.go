@@ -9,14 +9,16 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"lockpick/internal/testbed/sim/bubble"
 )
 
 func main() {
 	bubble.Main(func() int {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
+		context.AfterFunc(ctx, stop) // a second signal ends the program at once
 		return execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	})
 }

@@ -5,11 +5,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockpick/impls"
 	"lockpick/reports"
-	"lockpick/scenarios"
 )
 
 func (a *app) matrixCommand() *cobra.Command {
+	twice := false
 	cmd := &cobra.Command{
 		Use:   "matrix [SCENARIO…]",
 		Short: "Every version × every scenario: the table",
@@ -19,24 +20,13 @@ It exits 0 only when everything is as expected.`,
 		Example: `  lockpick matrix
   lockpick matrix gc-pause clock-jump-single --impl watchdog,redsync`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.checkFlags(); err != nil {
-				return err
-			}
-			scs, err := a.scenarios(args)
+			vs, b, err := a.prepare(cmd, args)
 			if err != nil {
 				return err
 			}
-			vs, err := a.versions()
-			if err != nil {
-				return err
-			}
-			b, err := a.newBatch()
-			if err != nil {
-				return err
-			}
-			b.twice, _ = cmd.Flags().GetBool("twice") // it is there
+			b.twice = twice
 			start := time.Now()
-			jobs, skipped := plan(scs, vs, a.seed, 1)
+			jobs, skipped := b.plan(vs, a.seed, 1)
 			s, err := b.run(cmd.Context(), jobs, skipped)
 			if err != nil {
 				return err
@@ -47,28 +37,38 @@ It exits 0 only when everything is as expected.`,
 			}
 			o := a.options()
 			o.Wall = time.Since(start)
-			return reports.Matrix(a.out, s, o)
+			if err := reports.Matrix(a.out, s, o); err != nil {
+				return err
+			}
+			a.warn(s)
+			a.printf("\n The histories and %s are in %s\n", reports.SummaryFile, b.dir)
+			return nil
 		},
 	}
 	a.runFlags(cmd)
-	cmd.Flags().StringSliceVar(&a.impls, "impl", nil, "versions to run, separated by commas (default all)")
-	cmd.Flags().IntVar(&a.jobs, "jobs", 0, "how many runs go on at a time (default one per core)")
-	cmd.Flags().Bool("twice", false, "run everything twice and say what is not deterministic")
+	a.fullFlag(cmd)
+	cmd.Flags().BoolVar(&twice, "twice", false, "run everything twice and say what is not deterministic")
 	return cmd
 }
 
-// scenarios returns those that are named, or the whole catalogue.
-func (a *app) scenarios(names []string) ([]*scenarios.Scenario, error) {
-	if len(names) == 0 {
-		return scenarios.Catalog(known())
+// prepare reads the command line of a command that chooses what to run, and
+// makes the directory. Nothing has run when it fails.
+func (a *app) prepare(cmd *cobra.Command, args []string) ([]impls.Version, *batch, error) {
+	if err := a.checkFlags(); err != nil {
+		return nil, nil, err
 	}
-	var list []*scenarios.Scenario
-	for _, name := range names {
-		s, err := a.scenario(name)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, s)
+	names, err := chosen(cmd, "impl", "version", versionNames())
+	if err != nil {
+		return nil, nil, err
 	}
-	return list, nil
+	vs, err := versions(names)
+	if err != nil {
+		return nil, nil, err
+	}
+	scs, err := a.scenarios(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := a.newBatch(scs)
+	return vs, b, err
 }

@@ -3,14 +3,14 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"lockpick/checker/history"
-	"lockpick/internal/testbed/sim"
 	"lockpick/reports"
 	"lockpick/scenarios"
 )
@@ -36,11 +36,8 @@ the new history is the same, byte for byte.`,
 			return a.replay(cmd, args[0])
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&a.dir, "out", "", "directory for the new history (default reports/runs/<time>)")
-	f.DurationVar(&a.guard, "guard", sim.DefaultGuard, "real time after which a run is said to spin")
-	f.BoolVar(&a.full, "full", false, "leave nothing out of the story")
-	a.formatFlag(cmd)
+	a.outFlags(cmd)
+	a.fullFlag(cmd)
 	return cmd
 }
 
@@ -58,30 +55,29 @@ func (a *app) replay(cmd *cobra.Command, path string) error {
 		return usagef("%s: %w", path, err)
 	}
 	head := h.Header
-	sc, err := a.savedScenario(filepath.Dir(path), head.Scenario)
+	if head.Testbed != a.testbed {
+		return usagef("%s was recorded on testbed %q, which is not available; the one there is is %s", path, head.Testbed, a.testbed)
+	}
+	sc, err := a.savedScenario(path, head.Scenario)
 	if err != nil {
 		return err
 	}
-	a.testbed, a.seed, a.impls = head.Testbed, head.Seed, []string{head.Version}
-	if err := a.checkFlags(); err != nil {
-		return err
-	}
-	vs, err := a.versions()
+	vs, err := versions([]string{head.Version})
 	if err != nil {
 		return err
 	}
-	b, err := a.newBatch()
+	b, err := a.newBatch([]*scenarios.Scenario{sc})
 	if err != nil {
 		return err
 	}
 	b.twice, b.keep = true, true
-	jobs, skipped := plan([]*scenarios.Scenario{sc}, vs, a.seed, 1)
+	jobs, skipped := b.plan(vs, head.Seed, 1)
 	s, err := b.run(cmd.Context(), jobs, skipped)
 	if err != nil {
 		return err
 	}
 	a.status = status(s)
-	if err := a.tell(s, []*scenarios.Scenario{sc}, true); err != nil {
+	if err := a.tell(s, b.scenarios, true); err != nil {
 		return err
 	}
 	if a.format == "text" && len(s.Runs) == 1 {
@@ -112,27 +108,43 @@ func historyOf(path string) (string, error) {
 	if !info.IsDir() {
 		return path, nil
 	}
-	files, err := filepath.Glob(filepath.Join(path, "*.jsonl"))
+	files, err := histories(path)
 	switch {
 	case err != nil:
 		return "", err
-	case len(files) == 0:
-		return "", usagef("there is no history in %s", path)
 	case len(files) > 1:
 		return "", usagef("there are %d histories in %s; name one of them", len(files), path)
 	}
 	return files[0], nil
 }
 
+// histories lists those of a directory, of which there is at least one.
+func histories(dir string) ([]string, error) {
+	files, err := fs.Glob(os.DirFS(dir), "*.jsonl")
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, usagef("there is no history in %s", dir)
+	}
+	for i, f := range files {
+		files[i] = filepath.Join(dir, f)
+	}
+	return files, nil
+}
+
 // savedScenario returns the scenario as it was saved with the run, or else the
 // catalogue's.
-func (a *app) savedScenario(dir, name string) (*scenarios.Scenario, error) {
-	s, err := scenarios.Load(filepath.Join(dir, name+".yaml"), known())
-	if errors.Is(err, os.ErrNotExist) {
-		return a.scenario(name)
-	}
-	if err != nil {
-		return nil, usageError{fmt.Errorf("the scenario that was saved with the run: %w", err)}
+func (a *app) savedScenario(path, name string) (*scenarios.Scenario, error) {
+	saved := savedScenarioPath(filepath.Dir(path), name)
+	s, err := a.load(saved)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && slices.Contains(scenarios.Names(), name):
+		return scenarios.Lookup(name, known())
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, usagef("%s: its scenario %q is neither in the catalogue nor saved beside it as %s", path, name, saved)
+	case err != nil:
+		return nil, usagef("the scenario that was saved with the run: %w", err)
 	}
 	return s, nil
 }

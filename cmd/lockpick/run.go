@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -10,7 +11,6 @@ import (
 )
 
 func (a *app) runCommand() *cobra.Command {
-	brief := false
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO…",
 		Short: "Run scenarios and tell each run as a story",
@@ -29,64 +29,67 @@ Every run is carried out twice, to see that equal seeds give equal histories.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.checkFlags(); err != nil {
-				return err
-			}
-			scs, err := a.scenarios(args)
-			if err != nil {
-				return err
-			}
-			vs, err := a.versions()
-			if err != nil {
-				return err
-			}
-			b, err := a.newBatch()
+			vs, b, err := a.prepare(cmd, args)
 			if err != nil {
 				return err
 			}
 			b.twice = true
-			b.keep = len(a.impls) > 0 && a.seeds <= 1 && !brief
-			jobs, skipped := plan(scs, vs, a.seed, a.seeds)
+			b.keep = cmd.Flags().Changed("impl") && a.seeds == 1 && !a.brief
+			jobs, skipped := b.plan(vs, a.seed, a.seeds)
 			s, err := b.run(cmd.Context(), jobs, skipped)
 			if err != nil {
 				return err
 			}
 			a.status = status(s)
-			return a.tell(s, scs, b.keep)
+			return a.tell(s, b.scenarios, b.keep)
 		},
 	}
 	a.runFlags(cmd)
-	cmd.Flags().StringSliceVar(&a.impls, "impl", nil, "versions to run, separated by commas (default all)")
+	a.fullFlag(cmd)
+	a.briefFlag(cmd)
 	cmd.Flags().IntVar(&a.seeds, "seeds", 1, "how many seeds to run, from --seed on")
-	cmd.Flags().IntVar(&a.jobs, "jobs", 0, "how many runs go on at a time (default one per core)")
-	cmd.Flags().BoolVar(&a.full, "full", false, "leave nothing out of a story")
-	cmd.Flags().BoolVar(&brief, "brief", false, "one line per run instead of a story")
 	return cmd
 }
 
 // tell prints what came out: as stories, or a line each.
 func (a *app) tell(s reports.Summary, scs []*scenarios.Scenario, stories bool) error {
-	o := a.options()
-	switch {
-	case a.format == "json":
+	if a.format == "json" {
 		return reports.JSON(a.out, s)
-	case !stories || len(s.Runs) == 0:
-		return reports.Text(a.out, s, o)
 	}
-	byName := map[string]*scenarios.Scenario{}
-	for _, sc := range scs {
-		byName[sc.Name] = sc
-	}
-	for i, r := range s.Runs {
-		if i > 0 {
-			fmt.Fprintln(a.out)
+	o := a.options()
+	rest := s // what is told in a line each
+	if stories {
+		rest.Runs = nil
+		byName := map[string]*scenarios.Scenario{}
+		for _, sc := range scs {
+			byName[sc.Name] = sc
 		}
-		if err := reports.Story(a.out, r, byName[r.Scenario], o); err != nil {
-			return err
+		for i, r := range s.Runs {
+			if i > 0 {
+				a.printf("\n")
+			}
+			if err := reports.Story(a.out, r, byName[r.Scenario], o); err != nil {
+				return err
+			}
 		}
 	}
-	if len(s.Skipped) > 0 {
-		return reports.Text(a.out, reports.Summary{Skipped: s.Skipped}, o)
+	if err := reports.Text(a.out, rest, o); err != nil {
+		return err
 	}
+	a.warn(s)
 	return nil
+}
+
+// warn names the runs that a second run with the same seed did not repeat: what
+// was told of them is one of several possible histories.
+func (a *app) warn(s reports.Summary) {
+	var unsteady []string
+	for _, r := range s.Runs {
+		if r.Deterministic != nil && !*r.Deterministic {
+			unsteady = append(unsteady, fmt.Sprintf("%s × %s (seed %d)", r.Scenario, r.Version, r.Seed))
+		}
+	}
+	if len(unsteady) > 0 {
+		a.printf("\n! NOT DETERMINISTIC: a second run with the same seed gave another history: %s\n", strings.Join(unsteady, ", "))
+	}
 }

@@ -1,5 +1,5 @@
 // Package imports holds the module to its import graph and to the few rules of
-// its source that no compiler knows.
+// its source that no compiler knows, and DEVELOPMENT.md to the source.
 //
 // It has nothing but tests, and knows packages by their paths alone.
 //
@@ -8,6 +8,8 @@
 package imports
 
 import (
+	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -27,6 +29,30 @@ func TestModule(t *testing.T) {
 	}
 	for _, p := range problems(files) {
 		t.Error(p)
+	}
+}
+
+// DEVELOPMENT.md has the command of every fuzz target.
+func TestFuzzTargetsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "DEVELOPMENT.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, s := range mustParse(t, root) {
+		for _, d := range s.ast.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || !s.test() || !strings.HasPrefix(f.Name.Name, "Fuzz") {
+				continue
+			}
+			found++
+			if line := fmt.Sprintf("go test ./%s -run '^$' -fuzz '^%s$' -fuzztime 60s\n", s.pkg(), f.Name.Name); !strings.Contains(string(text), line) {
+				t.Errorf("DEVELOPMENT.md does not have the line\n%s", line)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("there is no fuzz target")
 	}
 }
 
@@ -101,7 +127,7 @@ func TestRulesCatch(t *testing.T) {
 		{"init", "checker/x.go", `func init() {}`, "checker/x.go:2: func init"},
 		{"init in a test", "checker/x_test.go", `func init() {}`, "func init"},
 		{"math/rand", "checker/x_test.go", `import "math/rand"`, "math/rand/v2"},
-		{"a global die", "checker/x_test.go", "import \"math/rand/v2\"\nvar x = rand.IntN(6)", "rand.IntN has no seed"},
+		{"a global die", "checker/x.go", "import \"math/rand/v2\"\nvar x = rand.IntN(6)", "rand.IntN has no seed"},
 		{"a global die by another name", "checker/x.go", "import dice \"math/rand/v2\"\nvar x = dice.Perm(6)", "dice.Perm has no seed"},
 		{"an exit", "internal/harness/x.go", "import \"os\"\nfunc f() { os.Exit(1) }", "os.Exit"},
 		{"a fatal log", "internal/harness/x.go", "import \"log\"\nfunc f() { log.Fatalf(\"\") }", "log.Fatalf"},
@@ -125,6 +151,7 @@ func TestRulesAccept(t *testing.T) {
 		{"a version's helpers", "impls/mine/x.go", "import (\n\"lockpick/impls\"\n\"lockpick/impls/internal/owned\"\n)"},
 		{"a testbed's own parts", "internal/testbed/sim/x.go", `import "lockpick/internal/testbed/sim/bubble"`},
 		{"a source of chance with a seed", "checker/x.go", "import \"math/rand/v2\"\nvar x = rand.New(rand.NewPCG(1, 2)).IntN(6)"},
+		{"a test of what chance does", "checker/x_test.go", "import \"math/rand/v2\"\nvar x = rand.IntN(6)"},
 		{"a variable called rand", "checker/x.go", "import _ \"math/rand/v2\"\nfunc f(rand interface{ IntN(int) int }) { rand.IntN(6) }"},
 		{"a method called init", "checker/x.go", "type t struct{}\nfunc (t) init() {}"},
 		{"main exits", "cmd/lockpick/x.go", "import \"os\"\nfunc f() { os.Exit(1) }"},
