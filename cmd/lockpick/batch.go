@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
 
-	"github.com/schollz/progressbar/v3"
+	"github.com/cheggaaa/pb/v3"
 	"golang.org/x/term"
 
 	"lockpick/impls"
@@ -70,7 +71,7 @@ func (b *batch) run(ctx context.Context, jobs []job, skipped []reports.Skip) (re
 				if runs[i], errs[i] = b.one(ctx, jobs[i]); errs[i] != nil {
 					stop()
 				}
-				_ = bar.Add(1) // a bar that cannot be drawn is not worth a word
+				bar.Increment()
 			}
 		})
 	}
@@ -84,7 +85,7 @@ feed:
 	}
 	close(next)
 	workers.Wait()
-	_ = bar.Finish()
+	bar.Finish()
 	for _, err := range errs {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			return reports.Summary{}, err
@@ -125,7 +126,7 @@ func (b *batch) one(ctx context.Context, j job) (reports.Run, error) {
 		r.Records = nil
 	}
 	if b.twice {
-		again, err := harness.Do(ctx, harness.Setup{Scenario: j.scenario, Version: j.version, Testbed: b.testbed, Seed: j.seed, History: discard{}})
+		again, err := harness.Do(ctx, harness.Setup{Scenario: j.scenario, Version: j.version, Testbed: b.testbed, Seed: j.seed, History: io.Discard})
 		if err != nil {
 			return reports.Run{}, err
 		}
@@ -134,11 +135,6 @@ func (b *batch) one(ctx context.Context, j job) (reports.Run, error) {
 	}
 	return r, nil
 }
-
-// discard is io.Discard for a history that is only hashed.
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // workers is how many runs go on at a time.
 func (a *app) workers() int {
@@ -149,11 +145,12 @@ func (a *app) workers() int {
 }
 
 // progress is drawn on a terminal only, for work that takes long enough.
-func (a *app) progress(n int) *progressbar.ProgressBar {
-	f, ok := a.err.(*os.File)
-	visible := ok && term.IsTerminal(int(f.Fd())) && n > 20
-	return progressbar.NewOptions(n, progressbar.OptionSetWriter(a.err), progressbar.OptionSetVisibility(visible),
-		progressbar.OptionSetDescription("runs"), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish())
+func (a *app) progress(n int) *pb.ProgressBar {
+	bar := pb.Simple.New(n).SetWriter(a.err).Set(pb.CleanOnFinish, true)
+	if f, ok := a.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) && n > 20 {
+		bar.Start()
+	}
+	return bar
 }
 
 // newBatch prepares the output directory, before anything runs.
