@@ -40,6 +40,7 @@ func judgeAvailability(ix *index) Result {
 			granted++
 		case history.Fail, history.Unknown:
 			gaveUp++
+		default: // still at it
 		}
 		wait := span{o.from, max(o.from, min(o.to, ix.stopped()))}
 		if o.client.disturbed(wait) || !ix.h.Complete && o.to >= ix.end {

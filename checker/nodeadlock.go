@@ -43,6 +43,7 @@ func judgeNoDeadlock(ix *index) Result {
 		at, how = ix.end, "still waited"
 	case history.Unknown:
 		how = "gave up"
+	default: // was refused
 	}
 	cause := phrase("a newcomer that came at %v %s at %v", last.from, how, at)
 	if last.end >= 0 {

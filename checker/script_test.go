@@ -15,10 +15,9 @@ import (
 // script writes a random history, record by record.
 type script struct {
 	*rand.Rand
-	h    *history.History
-	now  time.Duration
-	open []history.Record // invokes
-	id   int
+	h   *history.History
+	now time.Duration
+	id  int
 }
 
 func newScript(seed uint64, clients ...string) *script {
@@ -64,69 +63,85 @@ func (s *script) end() *history.History {
 func lockHistory(seed uint64) *history.History {
 	names := []string{"client-1", "client-2", "client-3"}
 	s := newScript(seed, names...)
-	type state struct {
-		busy   *history.Record // the operation that is open
-		held   bool
-		round  int
-		dead   bool
-		paused bool
-	}
-	clients := map[string]*state{}
+	clients := map[string]*actor{}
 	for _, n := range names {
-		clients[n] = &state{}
+		clients[n] = &actor{name: n}
 	}
 	for range 6 + s.IntN(30) {
 		s.tick()
-		name := names[s.IntN(len(names))]
-		c := clients[name]
-		switch {
-		case c.dead:
-		case s.IntN(25) == 0:
-			c.dead = true
-			s.add(history.Record{Who: history.World, Kind: history.Fault, Op: "crash", Target: name, Text: history.Struck})
-		case s.IntN(12) == 0:
-			text := history.Struck
-			if c.paused {
-				text = history.Healed
-			}
-			c.paused = !c.paused
-			s.add(history.Record{Who: history.World, Kind: history.Fault, Op: "pause", Target: name, Text: text})
-		case c.busy != nil:
-			r := *c.busy
-			kind := []history.Kind{history.OK, history.OK, history.Fail, history.Unknown}[s.IntN(4)]
-			if kind == history.OK && r.Op != history.Release {
-				if s.IntN(2) == 0 {
-					r.Until = s.now + time.Duration(s.IntN(12)) - 2
-				}
-				r.Until = max(r.Until, 0)
-				c.held = true
-			}
-			if kind == history.OK && r.Op == history.Acquire {
-				r.Owner = fmt.Sprint(name, r.Round)
-			}
-			s.finish(r, kind)
-			c.busy = nil
-		case !c.held:
-			c.round++
-			r := s.begin(history.Record{Who: name, Op: history.Acquire, Round: c.round})
-			c.busy = &r
-		default:
-			r := history.Record{Who: name, Op: history.Release, Round: c.round, Owner: fmt.Sprint(name, c.round)}
-			switch s.IntN(5) {
-			case 0:
-				r.Kind, r.Op = history.Observe, history.Lost
-				s.add(r)
-				continue
-			case 1:
-				r.Op = history.Extend
-			default:
-				c.held = false
-			}
-			r = s.begin(r)
-			c.busy = &r
-		}
+		clients[names[s.IntN(len(names))]].act(s)
 	}
 	return s.end()
+}
+
+// actor is a client of a random history.
+type actor struct {
+	name   string
+	busy   *history.Record // the operation that is open
+	held   bool
+	round  int
+	dead   bool
+	paused bool
+}
+
+// act does one thing at random.
+func (c *actor) act(s *script) {
+	switch {
+	case c.dead:
+	case s.IntN(25) == 0:
+		c.dead = true
+		s.add(history.Record{Who: history.World, Kind: history.Fault, Op: "crash", Target: c.name, Text: history.Struck})
+	case s.IntN(12) == 0:
+		text := history.Struck
+		if c.paused {
+			text = history.Healed
+		}
+		c.paused = !c.paused
+		s.add(history.Record{Who: history.World, Kind: history.Fault, Op: "pause", Target: c.name, Text: text})
+	case c.busy != nil:
+		c.finish(s)
+	case !c.held:
+		c.round++
+		r := s.begin(history.Record{Who: c.name, Op: history.Acquire, Round: c.round})
+		c.busy = &r
+	default:
+		c.useLease(s)
+	}
+}
+
+// finish ends the open operation.
+func (c *actor) finish(s *script) {
+	r := *c.busy
+	kind := []history.Kind{history.OK, history.OK, history.Fail, history.Unknown}[s.IntN(4)]
+	if kind == history.OK && r.Op != history.Release {
+		if s.IntN(2) == 0 {
+			r.Until = s.now + time.Duration(s.IntN(12)) - 2
+		}
+		r.Until = max(r.Until, 0)
+		c.held = true
+	}
+	if kind == history.OK && r.Op == history.Acquire {
+		r.Owner = fmt.Sprint(c.name, r.Round)
+	}
+	s.finish(r, kind)
+	c.busy = nil
+}
+
+// useLease loses the lease, or begins to extend or release it.
+func (c *actor) useLease(s *script) {
+	r := history.Record{Who: c.name, Op: history.Release, Round: c.round, Owner: fmt.Sprint(c.name, c.round)}
+	switch s.IntN(5) {
+	case 0:
+		r.Kind, r.Op = history.Observe, history.Lost
+		s.add(r)
+		return
+	case 1:
+		r.Op = history.Extend
+	default:
+		c.held = false
+	}
+	r = s.begin(r)
+	c.busy = &r
 }
 
 func lastInstant(h *history.History) time.Duration { return h.Records[len(h.Records)-1].T }

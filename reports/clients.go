@@ -202,6 +202,7 @@ func (c *cast) acquired(o *op) (k ink, text, aside string) {
 		return warn, because("does not get the lock", reason(o.end.Error)), ""
 	case history.Unknown:
 		return warn, because("does not learn whether it has the lock", reason(o.end.Error)), ""
+	default: // it has it
 	}
 	text = "is granted " + o.end.Owner
 	if o.end.Fence > 0 {

@@ -24,6 +24,7 @@ func Text(w io.Writer, s Summary, o Options) error {
 			mark, text = span{loud, "✗"}, r.surprises(o)
 		case unjudged:
 			mark, text = span{warn, "?"}, r.surprises(o)
+		default: // as expected
 		}
 		line := []span{mark, {plain, " "}, {mark.ink, r.headline()},
 			{plain, pad("", head-width(r.headline())+2) + pad(title(r), name) + "  "}}

@@ -98,7 +98,7 @@ func nodeField(word string) field[draft] {
 		case name == Store:
 			r.wrong(n, "%s strikes the nodes of the lock, and %q is not one of them; expected a node such as redis-1", word, Store)
 		default:
-			d.node, _ = r.node(n, name, d.scenario.Topology.Quorum)
+			d.node = r.node(n, name, d.scenario.Topology.Quorum)
 		}
 	}}
 }
@@ -119,7 +119,7 @@ func linkField(word string) field[draft] {
 			d.link.Client, _ = r.client(ends[0], name, d.scenario.Workload.Clients)
 		}
 		if name, ok := r.text(ends[1], "the second end of "+word); ok {
-			d.link.Node, _ = r.node(ends[1], name, d.scenario.Topology.Quorum)
+			d.link.Node = r.node(ends[1], name, d.scenario.Topology.Quorum)
 		}
 	}}
 }

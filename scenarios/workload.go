@@ -106,13 +106,13 @@ func (r *reader) client(n *yaml.Node, word string, clients int, also ...string) 
 	return "", false
 }
 
-// node reads the name of one of the topology's nodes; a quorum of 0 means that
-// their number is unknown.
-func (r *reader) node(n *yaml.Node, word string, quorum int) (string, bool) {
+// node reads the name of one of the topology's nodes, "" when it is none; a quorum
+// of 0 means that their number is unknown.
+func (r *reader) node(n *yaml.Node, word string, quorum int) string {
 	m := nodeText.FindStringSubmatch(word)
 	switch {
 	case word == Store, m != nil && (quorum == 0 || number(m[1]) <= quorum):
-		return word, true
+		return word
 	case m != nil:
 		r.wrong(n, "node %s does not exist; the topology has %s and %s", quote(word), oneTo(NodeName, quorum), Store)
 	case clientText.MatchString(word):
@@ -124,7 +124,7 @@ func (r *reader) node(n *yaml.Node, word string, quorum int) (string, bool) {
 		}
 		r.wrong(n, "%s is no node; %s", quote(word), meant(word, candidates))
 	}
-	return "", false
+	return ""
 }
 
 // number is the value of digits that a pattern has let through.

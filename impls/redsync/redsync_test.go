@@ -14,7 +14,7 @@ import (
 const ttl = testenv.TTL
 
 // cutNodes fails commands to the given nodes before or after they are applied.
-func cutNodes(env *testenv.Env, when func(func(context.Context, testenv.Command) error), nodes ...int) {
+func cutNodes(when func(func(context.Context, testenv.Command) error), nodes ...int) {
 	when(func(_ context.Context, c testenv.Command) error {
 		for _, n := range nodes {
 			if c.Node == n {
@@ -33,10 +33,10 @@ func TestAcquire(t *testing.T) {
 		refused bool // ErrNotAcquired; else the outcome is unknown
 	}{
 		{"a minority is down", func(_ *testenv.World, env *testenv.Env) {
-			cutNodes(env, env.OnRequest, 0, 1)
+			cutNodes(env.OnRequest, 0, 1)
 		}, true, false},
 		{"a majority is down", func(_ *testenv.World, env *testenv.Env) {
-			cutNodes(env, env.OnRequest, 0, 1, 2)
+			cutNodes(env.OnRequest, 0, 1, 2)
 		}, false, false},
 		{"taken everywhere", func(w *testenv.World, _ *testenv.Env) {
 			take(w, 0, 1, 2, 3, 4)
@@ -46,11 +46,11 @@ func TestAcquire(t *testing.T) {
 		}, false, true},
 		{"taken by a majority, the rest silent", func(w *testenv.World, env *testenv.Env) {
 			take(w, 0, 1, 2)
-			cutNodes(env, env.OnReply, 3, 4)
+			cutNodes(env.OnReply, 3, 4)
 		}, false, true},
 		{"taken by two, the rest silent", func(w *testenv.World, env *testenv.Env) {
 			take(w, 0, 1)
-			cutNodes(env, env.OnReply, 2, 3, 4)
+			cutNodes(env.OnReply, 2, 3, 4)
 		}, false, false},
 		{"taken by two, one silent, but its grant was removed", func(w *testenv.World, env *testenv.Env) {
 			take(w, 0, 1)
@@ -100,10 +100,10 @@ func TestReleaseAndExtend(t *testing.T) {
 		want    string // ok, not held, unknown
 	}{
 		{"a minority is silent", func(_ *testenv.World, env *testenv.Env) {
-			cutNodes(env, env.OnRequest, 0, 1)
+			cutNodes(env.OnRequest, 0, 1)
 		}, "ok"},
 		{"a majority is silent", func(_ *testenv.World, env *testenv.Env) {
-			cutNodes(env, env.OnRequest, 0, 1, 2)
+			cutNodes(env.OnRequest, 0, 1, 2)
 		}, "unknown"},
 		{"gone from a minority", func(w *testenv.World, _ *testenv.Env) {
 			w.Nodes[0].Del(testenv.Key)
@@ -115,11 +115,11 @@ func TestReleaseAndExtend(t *testing.T) {
 		}, "not held"},
 		{"gone from two, one silent", func(w *testenv.World, env *testenv.Env) {
 			take(w, 0, 1)
-			cutNodes(env, env.OnRequest, 2)
+			cutNodes(env.OnRequest, 2)
 		}, "unknown"},
 		{"gone from three, two silent", func(w *testenv.World, env *testenv.Env) {
 			take(w, 0, 1, 2)
-			cutNodes(env, env.OnRequest, 3, 4)
+			cutNodes(env.OnRequest, 3, 4)
 		}, "not held"},
 	}
 	calls := map[string]func(context.Context, impls.Lock, impls.Lease) error{

@@ -59,6 +59,7 @@ func BenchmarkWorld(b *testing.B) {
 }
 
 func contend(b *testing.B, w testbed.World, rounds int) {
+	b.Helper()
 	var all sync.WaitGroup
 	for _, name := range []string{"client-1", "client-2", "client-3"} {
 		all.Go(func() {

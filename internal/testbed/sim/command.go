@@ -1,9 +1,7 @@
 package sim
 
 import (
-	"io"
 	"strings"
-	"syscall"
 	"time"
 
 	"lockpick/checker/history"
@@ -36,9 +34,6 @@ func (c *conn) submit(args []string, left chan struct{}) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if c.err != nil {
-		if c.err == io.EOF {
-			return syscall.EPIPE
-		}
 		return c.err
 	}
 	c.written++

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"os"
 	"runtime"
@@ -26,7 +25,7 @@ type conn struct {
 
 	inbox    []byte        // arrived and not read
 	changed  chan struct{} // something that Read waits for may have happened
-	err      error         // the end of the connection; the inbox is read first when it is io.EOF
+	err      error         // how the connection ended
 	deadline time.Time     // of Read
 	streams  [2]stream
 	written  uint64 // commands that the client has written
@@ -121,7 +120,7 @@ func (c *conn) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		w.mu.Lock()
-		if len(c.inbox) > 0 && (c.err == nil || c.err == io.EOF) {
+		if len(c.inbox) > 0 && c.err == nil {
 			n := copy(p, c.inbox)
 			c.inbox = c.inbox[n:]
 			w.mu.Unlock()

@@ -59,7 +59,8 @@ func newScripts(dispatch func(*server.Peer, []string)) (*scripts, error) {
 		s.global(name, lua.LNil) // Redis has none of these
 	}
 	s.global("redis", s.redisTable())
-	return s, s.protectGlobals()
+	s.protectGlobals()
+	return s, nil
 }
 
 // global sets a global variable, past the protection of the table.
@@ -67,7 +68,7 @@ func (s *scripts) global(name string, v lua.LValue) { s.state.G.Global.RawSetStr
 
 // protectGlobals makes a use of an unknown global an error, as in Redis: a
 // script that forgets "local" must fail here too.
-func (s *scripts) protectGlobals() error {
+func (s *scripts) protectGlobals() {
 	meta := s.state.NewTable()
 	meta.RawSetString("__newindex", s.state.NewFunction(func(l *lua.LState) int {
 		l.RaiseError("Attempt to modify a readonly table")
@@ -78,7 +79,6 @@ func (s *scripts) protectGlobals() error {
 		return 0
 	}))
 	s.state.SetMetatable(s.state.G.Global, meta)
-	return nil
 }
 
 // flush forgets every script.
