@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -20,7 +21,18 @@ const (
 	extension  = ".yaml"
 )
 
-// Names lists the scenarios of the catalogue in alphabetical order.
+// order is that of the documents: from the lock that never expires to what no
+// lease survives. Scenarios that it does not name come after, by name.
+var order = []string{
+	"crash-no-ttl", "crash-between", "pause-between",
+	"delete-other", "get-del-window", "same-value",
+	"work-outlives-lease", "lease-too-long",
+	"renew-other", "renewal-dies", "renewal-after-release",
+	"gc-pause", "gc-pause-tells", "gc-pause-late", "clock-jump-single",
+	"release-zero", "single-down", "oversell", "counter-200",
+}
+
+// Names lists the scenarios of the catalogue in the order of the documents.
 func Names() []string {
 	entries, err := fs.ReadDir(files, catalogDir)
 	if err != nil {
@@ -30,7 +42,13 @@ func Names() []string {
 	for _, e := range entries {
 		list = append(list, strings.TrimSuffix(e.Name(), extension))
 	}
-	slices.Sort(list) // by name: the order of files puts a-b.yaml before a.yaml
+	rank := func(name string) int {
+		if i := slices.Index(order, name); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	slices.SortFunc(list, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
 	return list
 }
 

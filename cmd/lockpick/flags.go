@@ -36,6 +36,7 @@ func (a *app) runFlags(cmd *cobra.Command) {
 	f.Uint64Var(&a.seed, "seed", 1, "what chance follows from; the same seed gives the same history")
 	f.StringVar(&a.testbed, "testbed", "sim", "what to run on: sim")
 	f.StringSlice("impl", nil, "versions to run, separated by commas (default all)")
+	f.StringSlice("check", nil, "checks to judge by, separated by commas, or all (default those of the scenario)")
 	f.IntVar(&a.jobs, "jobs", 0, "how many runs go on at a time; 0 is one per core")
 	a.outFlags(cmd)
 }
@@ -71,8 +72,8 @@ func (a *app) checkFlags() error {
 }
 
 // chosen returns the names that a flag such as --impl gives, each once, or all
-// of them when the flag is not there. A flag that is there and empty, as of a
-// shell variable that is not set, is a mistake.
+// of them when the flag is not there or says all. A flag that is there and
+// empty, as of a shell variable that is not set, is a mistake.
 func chosen(cmd *cobra.Command, flag, what string, all []string) ([]string, error) {
 	if !cmd.Flags().Changed(flag) {
 		return all, nil
@@ -80,6 +81,9 @@ func chosen(cmd *cobra.Command, flag, what string, all []string) ([]string, erro
 	given, err := cmd.Flags().GetStringSlice(flag)
 	if err != nil {
 		return nil, err
+	}
+	if len(given) == 1 && given[0] == "all" {
+		return all, nil
 	}
 	var names []string
 	for _, name := range given {

@@ -69,6 +69,15 @@ func (a *app) prepare(cmd *cobra.Command, args []string) ([]impls.Version, *batc
 	if err != nil {
 		return nil, nil, err
 	}
+	if cmd.Flags().Changed("check") {
+		checks, err := chosen(cmd, "check", "check", checkNames())
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, s := range scs {
+			s.Checks = checks // what the scenario does not expect must hold
+		}
+	}
 	b, err := a.newBatch(scs)
 	return vs, b, err
 }
