@@ -15,6 +15,7 @@ import (
 type engine struct {
 	db      *miniredis.Miniredis
 	scripts *scripts
+	refused string // a command that it does not support and was asked for
 }
 
 // newEngine starts miniredis. It is called outside of virtual time.
@@ -48,6 +49,7 @@ func (e *engine) execute(peer *server.Peer, s *session, args []string, sha func(
 	name := strings.ToUpper(args[0])
 	switch {
 	case unsupported[name]:
+		e.refused = name
 		peer.WriteError("ERR lockpick's simulator does not support " + name)
 		return
 	case s.queues || s.db:
@@ -108,6 +110,7 @@ func (e *engine) lend() {
 
 // wipe makes the engine as good as new.
 func (e *engine) wipe() {
+	e.refused = ""
 	e.db.FlushAll()
 	peer := server.NewPeer(bufio.NewWriter(io.Discard))
 	e.execute(peer, &session{}, []string{"SCRIPT", "FLUSH"}, sha1Hex)

@@ -156,6 +156,9 @@ func (t *Testbed) Run(ctx context.Context, s testbed.Spec, f func(testbed.World)
 	}
 	select {
 	case err := <-ended:
+		if name := refused(engines); name != "" {
+			return fmt.Errorf("sim: the lock sent %s, which the simulator does not support", name)
+		}
 		if err == nil {
 			t.rest(engines)
 		}
@@ -163,6 +166,17 @@ func (t *Testbed) Run(ctx context.Context, s testbed.Spec, f func(testbed.World)
 	case <-time.After(patience):
 		return testbed.ErrLeft // and the engines with it: they may be in use for ever
 	}
+}
+
+// refused returns a command that was asked for and that no engine supports. What
+// the lock made of the refusal says nothing of the lock.
+func refused(engines []*engine) string {
+	for _, e := range engines {
+		if e.refused != "" {
+			return e.refused
+		}
+	}
+	return ""
 }
 
 // verdict says what the end of the bubble means when all clients were done. A

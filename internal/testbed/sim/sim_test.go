@@ -113,6 +113,30 @@ func key(h *history.History) string {
 	return b.String()
 }
 
+// A lock that needs what the simulator does not have is not judged.
+func TestUnsupportedCommandIsAnError(t *testing.T) {
+	bubble.Use(t)
+	var file bytes.Buffer
+	h := history.Header{
+		Lockpick: history.Format, Scenario: "lab", Version: "plain", Testbed: "sim",
+		Topology: history.Topology{Name: "single", Nodes: []string{"redis-1"}, Quorum: 1},
+		Workload: history.Workload{Clients: []string{"client-1"}},
+	}
+	rec, err := history.NewRecorder(&file, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := testbed.Spec{Topology: h.Topology, Clients: h.Workload.Clients, Store: "store", Recorder: rec}
+	err = sim.New().Run(t.Context(), spec, func(w testbed.World) {
+		if _, err := raw(t, w, "client-1").BLPop(outside, time.Second, "queue").Result(); err == nil {
+			t.Error("BLPOP was answered")
+		}
+	})
+	if err == nil || !strings.Contains(err.Error(), "BLPOP") {
+		t.Errorf("%v, want an error that names the command", err)
+	}
+}
+
 func mustLock(t testing.TB, w testbed.World, client string) impls.Lock {
 	t.Helper()
 	l, err := w.Client(client).Lock(plainVersion, plainConfig)
