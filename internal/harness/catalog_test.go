@@ -14,10 +14,13 @@ import (
 // seed.
 func TestCatalogIsAsExpected(t *testing.T) {
 	bubble.Use(t)
-	pairs := mustPairs(t)
+	pairs := mustSome(t, 4)
 	seeds := upTo(1, 3, 100)
 	side(len(pairs)*seeds, func(i int) {
 		p, seed := pairs[i/seeds], uint64(i%seeds+1)
+		if seed > 1 && p.large() && !*long {
+			return
+		}
 		out := mustRun(t, p, seed)
 		if out.Undecided != "" {
 			t.Errorf("%v, seed %d is undecided: %s", p, seed, out.Undecided)

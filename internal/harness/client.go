@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"lockpick/checker/history"
@@ -69,19 +70,30 @@ func (o operation) end(err error, learned history.Record) {
 		r.Value = o.record.Value
 	}
 	r.Fence = max(r.Fence, o.record.Fence)
-	r.Kind = outcome(err)
+	r.Kind = outcome(r.Op, err)
 	if err != nil {
 		r.Error = err.Error()
 	}
 	o.client.record(r)
 }
 
-// outcome maps an error to what is known. It is the one place that does.
-func outcome(err error) history.Kind {
-	switch {
+// definite are the errors that say that an operation had no effect. Those of
+// another operation do not count: an Acquire that could not tell, cleaned up and
+// found nothing may say ErrNotHeld and still not know.
+var definite = map[string]error{
+	history.Acquire: impls.ErrNotAcquired,
+	history.Release: impls.ErrNotHeld,
+	history.Extend:  impls.ErrNotHeld,
+	history.Write:   testbed.ErrRefused,
+}
+
+// outcome maps the error of an operation to what is known. It is the one place
+// that does.
+func outcome(op string, err error) history.Kind {
+	switch no := definite[op]; {
 	case err == nil:
 		return history.OK
-	case errors.Is(err, impls.ErrNotAcquired), errors.Is(err, impls.ErrNotHeld), errors.Is(err, testbed.ErrRefused):
+	case no != nil && errors.Is(err, no):
 		return history.Fail
 	default:
 		return history.Unknown
@@ -112,6 +124,9 @@ func (c *client) open(wait time.Duration) bool {
 	cfg := config(c.run.Scenario, c.run.Version)
 	cfg.Wait = wait
 	lock, err := c.client.Lock(c.run.Version, cfg)
+	if err == nil && lock == nil {
+		err = errors.New("New returned neither a lock nor an error")
+	}
 	if err != nil {
 		c.run.fail(fmt.Errorf("make the lock: %w", err))
 		return false
@@ -156,9 +171,19 @@ func (c *client) acquire(ctx context.Context) (impls.Lease, error) {
 func (c *client) learned(l impls.Lease) history.Record {
 	r := history.Record{Owner: c.client.Label(l.Owner), Fence: l.Fence}
 	if !l.Until.IsZero() {
-		r.Until = c.run.world.Now() + time.Until(l.Until)
+		r.Until = claim(c.run.world.Now(), time.Until(l.Until))
 	}
 	return r
+}
+
+// claim is the time of the run that lies left from now. Whatever a version
+// claims stays a claim: one of the past does not become 0, which is none, and
+// one of the far future does not overflow into the past.
+func claim(now, left time.Duration) time.Duration {
+	if left > math.MaxInt64-now {
+		return math.MaxInt64
+	}
+	return max(now+left, 1)
 }
 
 // watch records the loss of the lease, when the version tells of it, until the
@@ -263,14 +288,14 @@ func (c *client) tell(e faults.Event) {
 
 // probe tries the lock, once, as a newcomer.
 func (c *client) probe() {
-	if !c.open(ProbeWait) {
-		return
-	}
 	ctx := c.client.Context()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		defer c.run.catch("the lock panicked")
+		if !c.open(ProbeWait) {
+			return
+		}
 		if lease, err := c.acquire(ctx); err == nil {
 			c.release(ctx, lease)
 		}
@@ -280,7 +305,7 @@ func (c *client) probe() {
 	select {
 	case <-done:
 	case <-limit.C:
-		c.run.note(history.Record{Op: history.Stuck, Target: c.name, Text: "the probe does not come back"})
+		c.run.note(history.Record{Op: history.Stuck, Target: c.name, Text: "does not come back"})
 	}
 }
 
@@ -300,5 +325,6 @@ func (c *client) close() {
 	select {
 	case <-done:
 	case <-limit.C:
+		c.run.note(history.Record{Op: history.Stuck, Target: c.name, Text: "does not come back from Close"})
 	}
 }

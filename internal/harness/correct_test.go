@@ -34,94 +34,110 @@ func sound() []impls.Version {
 // never used up by the work.
 var kept = []string{"mutual-exclusion", "stale-use", "ownership", "honesty", "no-deadlock", "no-orphan", "no-lost-update"}
 
+// chance is what a scenario of chance is drawn from.
+type chance struct{ *rand.Rand }
+
+func (c chance) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(c.Int64N(int64(most-least)+1))
+}
+
 // benign returns a scenario of chance in which every lease outlasts its section:
 // work of at most TTL/3, and everything that can come on top of it (one pause
 // and one hold of at most TTL/4 per client, an answer that takes a read time-out
 // of 3 s) within the rest. The store's links are left alone: a write that is
 // late is late whatever the lock.
 func benign(seed uint64) *scenarios.Scenario {
-	dice := rand.New(rand.NewPCG(seed, 0))
-	between := func(least, most time.Duration) time.Duration {
-		return least + time.Duration(dice.Int64N(int64(most-least)+1))
-	}
+	c := chance{rand.New(rand.NewPCG(seed, 0))}
 	s := plain(fmt.Sprintf("benign-%d", seed))
-	ttl := between(25*time.Second, 40*time.Second).Truncate(time.Millisecond) // Redis counts no finer
-	s.Lock.TTL, s.Lock.Wait = ttl, between(0, ttl+ttl/2)
+	ttl := c.between(25*time.Second, 40*time.Second).Truncate(time.Millisecond) // Redis counts no finer
+	s.Lock.TTL, s.Lock.Wait = ttl, c.between(0, ttl+ttl/2)
 	w := &s.Workload
-	w.Resource = []string{"register", "counter", "stock"}[dice.IntN(3)]
-	w.Clients, w.Rounds = 2+dice.IntN(5), 1+dice.IntN(3)
-	w.Stagger, w.Think = between(0, 2*time.Second), between(0, 5*time.Second)
-	w.Heed = dice.IntN(2) == 0
-	switch dice.IntN(4) {
+	w.Resource = []string{"register", "counter", "stock"}[c.IntN(3)]
+	w.Clients, w.Rounds = 2+c.IntN(5), 1+c.IntN(3)
+	w.Stagger, w.Think = c.between(0, 2*time.Second), c.between(0, 5*time.Second)
+	w.Heed = c.IntN(2) == 0
+	switch c.IntN(4) {
 	case 0:
-		w.Work = between(0, ttl/3)
+		w.Work = c.between(0, ttl/3)
 	case 1:
-		w.Work, w.Think, w.Stagger = between(0, 20*time.Millisecond), 0, 0
+		w.Work, w.Think, w.Stagger = c.between(0, 20*time.Millisecond), 0, 0
 	default:
-		w.Work = between(0, time.Second)
-	}
-
-	trigger := func(client string) faults.Trigger {
-		switch dice.IntN(3) {
-		case 0:
-			return at(between(0, 10*time.Second))
-		case 1:
-			events := faults.Events()
-			t := when(client, events[dice.IntN(len(events))], between(0, w.Work+time.Second))
-			t.Nth = 1 + dice.IntN(2)
-			return t
-		default:
-			return wire(client, somewhere(dice))
-		}
+		w.Work = c.between(0, time.Second)
 	}
 	paused := map[string]bool{}
-	for range dice.IntN(7) {
-		client := scenarios.ClientName(1 + dice.IntN(w.Clients))
-		node := scenarios.NodeName(1)
-		if dice.IntN(2) == 0 {
-			node = scenarios.NodeName(1 + dice.IntN(5))
-		}
-		link := to(client, node)
-		way := []faults.Direction{faults.Both, faults.ToNode, faults.ToClient}[dice.IntN(3)]
-		step := faults.Step{When: trigger(client), For: between(time.Millisecond, ttl/4)}
-		switch dice.IntN(8) {
-		case 0, 1:
+	for range c.IntN(7) {
+		client := scenarios.ClientName(1 + c.IntN(w.Clients))
+		step := faults.Step{Fault: c.fault(client), When: c.trigger(client, w.Work), For: c.between(time.Millisecond, ttl/4)}
+		switch f := step.Fault.(type) {
+		case faults.Pause:
 			if paused[client] {
 				continue
 			}
 			paused[client] = true
-			step.Fault = faults.Pause{Client: client}
-		case 2:
-			step.Fault = faults.Hold{Link: link, Direction: way}
-		case 3:
-			step.Fault = faults.Cut{Link: link, Direction: way}
-		case 4:
-			step.Fault = faults.Slow{Link: link, Direction: way, By: between(0, 1500*time.Millisecond)}
-		case 5:
-			step.Fault, step.For = faults.Reset{Link: link}, 0
-		case 6:
-			step.Fault, step.For = faults.Crash{Client: client}, 0
-		case 7:
-			message, point := faults.Request, faults.BeforeSend
-			if dice.IntN(2) == 0 {
-				message, point = faults.Reply, faults.Applied
+		case faults.Reset, faults.Crash:
+			step.For = 0
+		case faults.Drop:
+			picked := c.somewhere()
+			if picked.Point = faults.BeforeSend; f.What == faults.Reply {
+				picked.Point = faults.Applied
 			}
-			picked := somewhere(dice)
-			picked.Point = point
-			step.Fault, step.For, step.When = faults.Drop{What: message}, 0, wire(client, picked)
+			step.For, step.When = 0, wire(client, picked)
 		}
 		s.Steps = append(s.Steps, step)
 	}
 	return s
 }
 
-// somewhere picks a command on the wire.
-func somewhere(dice *rand.Rand) faults.Wire {
-	w := faults.Wire{Command: 1 + dice.IntN(6), Point: faults.Points()[dice.IntN(3)]}
-	switch dice.IntN(3) {
+// fault is one that concerns the client.
+func (c chance) fault(client string) faults.Fault {
+	node := scenarios.NodeName(1)
+	if c.IntN(2) == 0 {
+		node = scenarios.NodeName(1 + c.IntN(5))
+	}
+	link := to(client, node)
+	way := []faults.Direction{faults.Both, faults.ToNode, faults.ToClient}[c.IntN(3)]
+	switch c.IntN(9) {
+	case 0, 1:
+		return faults.Pause{Client: client}
+	case 2:
+		return faults.Hold{Link: link, Direction: way}
+	case 3:
+		return faults.Cut{Link: link, Direction: way}
+	case 4:
+		return faults.Slow{Link: link, Direction: way, By: c.between(0, 1500*time.Millisecond)}
+	case 5:
+		return faults.Reset{Link: link}
+	case 6:
+		return faults.Crash{Client: client}
+	case 7:
+		return faults.Stop{Node: node}
+	default:
+		return faults.Drop{What: []faults.Message{faults.Request, faults.Reply}[c.IntN(2)]}
+	}
+}
+
+// trigger is a time, something that the client does, or a command of its.
+func (c chance) trigger(client string, work time.Duration) faults.Trigger {
+	switch c.IntN(3) {
 	case 0:
-		w.During = faults.Phases()[dice.IntN(3)]
-		w.Command = 1 + dice.IntN(2)
+		return at(c.between(0, 10*time.Second))
+	case 1:
+		events := faults.Events()
+		t := when(client, events[c.IntN(len(events))], c.between(0, work+time.Second))
+		t.Nth = 1 + c.IntN(2)
+		return t
+	default:
+		return wire(client, c.somewhere())
+	}
+}
+
+// somewhere picks a command on the wire.
+func (c chance) somewhere() faults.Wire {
+	w := faults.Wire{Command: 1 + c.IntN(6), Point: faults.Points()[c.IntN(3)]}
+	switch c.IntN(3) {
+	case 0:
+		w.During = faults.Phases()[c.IntN(3)]
+		w.Command = 1 + c.IntN(2)
 	case 1:
 		w.Command, w.Names = 0, []string{"SET", "EVAL", "EVALSHA"}
 	}
@@ -149,6 +165,9 @@ func onOneNode(s *scenarios.Scenario, v impls.Version) *scenarios.Scenario {
 		case faults.Reset:
 			f.Link.Node = "redis-1"
 			step.Fault = f
+		case faults.Stop:
+			f.Node = "redis-1"
+			step.Fault = f
 		}
 		one.Steps = append(one.Steps, step)
 	}
@@ -160,8 +179,8 @@ func onOneNode(s *scenarios.Scenario, v impls.Version) *scenarios.Scenario {
 func TestSoundLocksAreNotAccused(t *testing.T) {
 	bubble.Use(t)
 	locks := sound()
-	seeds := upTo(60, 300, 5000)
-	each := upTo(2, 3, len(locks)) // locks of each seed, in turn
+	seeds := upTo(40, 360, 900)
+	each := upTo(1, 1, len(locks)) // locks of each seed, in turn
 	side(seeds*each, func(i int) {
 		seed, v := uint64(i/each+1), locks[i%len(locks)]
 		p := pair{onOneNode(benign(seed), v), v}

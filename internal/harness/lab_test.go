@@ -45,6 +45,13 @@ type pair struct {
 	version  impls.Version
 }
 
+// large says that the run takes as long as dozens of others: it has many sections,
+// or clients that poll for minutes.
+func (p pair) large() bool {
+	w := p.scenario.Workload
+	return w.Clients*w.Rounds > 100 || p.scenario.Lock.TTL > time.Minute
+}
+
 func (p pair) String() string { return p.scenario.Name + "/" + p.version.Name }
 
 func known() scenarios.Known {
@@ -79,6 +86,24 @@ func mustPairs(t testing.TB) []pair {
 		}
 	}
 	return all
+}
+
+// mustSome returns every pair, or under the race detector and with -short only
+// each n-th, so that every scenario and every version is among them, and no large
+// ones.
+func mustSome(t testing.TB, n int) []pair {
+	t.Helper()
+	all := mustPairs(t)
+	if !raceDetector && !testing.Short() {
+		return all
+	}
+	var some []pair
+	for i, p := range all {
+		if i%n == 0 && !p.large() {
+			some = append(some, p)
+		}
+	}
+	return some
 }
 
 // mustPair finds one pair of the catalogue.
@@ -118,6 +143,9 @@ func mustRun(t testing.TB, p pair, seed uint64) *harness.Outcome {
 	if err != nil || !h.Complete || sum != out.SHA256 || len(h.Records) != len(out.History.Records) {
 		t.Errorf("%v, seed %d: the history reads back as %d of %d records, complete %v, sum %s of %s: %v",
 			p, seed, len(h.Records), len(out.History.Records), h.Complete, sum, out.SHA256, err)
+	}
+	if seed == 1 {
+		first.LoadOrStore(p.String(), out.SHA256)
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,27 +19,28 @@ import (
 	"lockpick/scenarios"
 )
 
-// rounds is enough for a second section after the one that goes wrong.
+// twoRounds is enough for a second section after the one that goes wrong.
 var twoRounds = plain("two-rounds", workload(func(w *scenarios.Workload) { w.Rounds = 2 }))
 
 // A lock that blocks is an outcome: the run ends, in little real time, and the
 // history says who is stuck.
 func TestRogueThatBlocks(t *testing.T) {
 	bubble.Use(t)
+	clients := []string{"client-1", "client-2", history.Probe}
 	tests := []struct {
 		rogue broken.Rogue
 		sc    *scenarios.Scenario
 		stuck []string // of whom the history says that they are
-		left  bool     // that something of the lock outlived its Close
-		check string   // what is violated; empty when nothing is
+		check string   // what is violated
+		cause string
 	}{
-		{broken.BlocksInAcquire, twoRounds, []string{"client-1", "client-2", history.Probe}, true, "no-deadlock"},
-		{broken.BlocksInAcquire, twoRounds, []string{"client-1"}, true, "availability"},
-		{broken.BlocksInRelease, impatient, []string{"client-1", "client-2", history.Probe}, true, "availability"},
-		{broken.BlocksInClose, twoRounds, nil, true, ""},
-		{broken.SleepsForHours, twoRounds, []string{"client-1", "client-2", history.Probe}, true, "no-deadlock"},
-		{broken.LeaksGoroutine, twoRounds, nil, true, ""},
-		{broken.LeaksTicker, twoRounds, nil, true, ""},
+		{broken.BlocksInAcquire, twoRounds, clients, "no-deadlock", "client-1 has been in acquire"},
+		{broken.BlocksInAcquire, twoRounds, clients, "availability", "for a lock that no running client held"},
+		{broken.BlocksInRelease, twoRounds, clients, "no-deadlock", "client-1 has been in release"},
+		{broken.BlocksInClose, twoRounds, clients, "no-deadlock", "client-1 does not come back from Close"},
+		{broken.SleepsForHours, twoRounds, clients, "no-deadlock", "client-1 has been in acquire"},
+		{broken.LeaksGoroutine, twoRounds, nil, "footprint", "after Close"},
+		{broken.LeaksTicker, twoRounds, nil, "footprint", "after Close"},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.rogue)+"/"+tt.check, func(t *testing.T) {
@@ -48,13 +50,14 @@ func TestRogueThatBlocks(t *testing.T) {
 					t.Errorf("the history does not say that %s is stuck", who)
 				}
 			}
-			if got := note(out.History, history.Left, ""); got != tt.left {
-				t.Errorf("the history says that something was left: %v, want %v", got, tt.left)
+			if !note(out.History, history.Left, "") {
+				t.Error("the history does not say that something outlived its Close")
 			}
-			if tt.check != "" {
-				if got := verdict(out, tt.check); got.Verdict != checker.Violated {
-					t.Errorf("%s is %v%s", tt.check, got.Verdict, tell(out))
-				}
+			got := verdict(out, tt.check)
+			if got.Verdict != checker.Violated || !slices.ContainsFunc(got.Findings, func(f checker.Finding) bool {
+				return strings.Contains(f.Cause, tt.cause)
+			}) {
+				t.Errorf("%s is %v, want violated because %q%s", tt.check, got.Verdict, tt.cause, tell(out))
 			}
 		})
 	}
@@ -70,13 +73,42 @@ func TestRogueThatIgnoresItsContext(t *testing.T) {
 	}
 }
 
+// An error that is none of the contract's leaves the outcome unknown: nobody is
+// accused for it, and nothing is taken for a refusal.
+func TestRogueThatReturnsGarbage(t *testing.T) {
+	bubble.Use(t)
+	v := broken.Single(broken.GarbageErrors)
+	for _, sc := range []*scenarios.Scenario{alonePaused, plain("no-wait", func(s *scenarios.Scenario) { s.Lock.Wait = 0 })} {
+		out := mustRun(t, pair{sc, v}, 1)
+		unknown := count(out.History, func(r history.Record) bool {
+			return r.Kind == history.Unknown && strings.Contains(r.Error, "something went wrong")
+		})
+		refused := count(out.History, func(r history.Record) bool { return r.Kind == history.Fail })
+		if unknown != 1 || refused != 0 {
+			t.Errorf("%s: %d outcomes are unknown and %d are refusals, want 1 and 0", sc.Name, unknown, refused)
+		}
+		if got := verdict(out, "honesty"); got.Verdict != checker.Holds {
+			t.Errorf("%s: honesty is %v%s", sc.Name, got.Verdict, tell(out))
+		}
+	}
+}
+
 // A panic is an error that says which lock it was and where, and keeps what was
 // recorded before it.
 func TestRogueThatPanics(t *testing.T) {
 	bubble.Use(t)
-	for _, r := range []broken.Rogue{
-		broken.PanicsInNew, broken.PanicsInAcquire, broken.PanicsInRelease, broken.PanicsInClose, broken.PanickingError, broken.NilLock,
+	for _, tt := range []struct {
+		rogue broken.Rogue
+		says  string
+	}{
+		{broken.PanicsInNew, "panicked: rogue: in New"},
+		{broken.PanicsInAcquire, "panicked: rogue: in Acquire"},
+		{broken.PanicsInRelease, "panicked: rogue: in Release"},
+		{broken.PanicsInClose, "panicked in Close: rogue: in Close"},
+		{broken.PanickingError, "panicked"},
+		{broken.NilLock, "New returned neither a lock nor an error"},
 	} {
+		r := tt.rogue
 		t.Run(string(r), func(t *testing.T) {
 			var file bytes.Buffer
 			p := pair{twoRounds, broken.RogueVersion(r)}
@@ -84,9 +116,10 @@ func TestRogueThatPanics(t *testing.T) {
 			if err == nil {
 				t.Fatalf("the run came out as %v", out.Results)
 			}
-			for _, word := range []string{"two-rounds", "rogue/" + string(r), "seed 7"} {
-				if !strings.Contains(err.Error(), word) {
-					t.Errorf("the error does not name %q: %v", word, err)
+			line, _, _ := strings.Cut(err.Error(), "\n")
+			for _, word := range []string{"two-rounds", "rogue/" + string(r), "seed 7", tt.says} {
+				if !strings.Contains(line, word) {
+					t.Errorf("the error does not say %q: %s", word, line)
 				}
 			}
 			h, err := history.Decode(&file)
@@ -165,6 +198,19 @@ func TestRogueThatSpins(t *testing.T) {
 	set := count(h, func(r history.Record) bool { return r.Op == history.Granted })
 	if set == 0 {
 		t.Errorf("the history ends before the lock span: %d records", len(h.Records))
+	}
+}
+
+// A goroutine that waits for a sync.Mutex does not count as waiting in virtual
+// time. A lock that holds one during a command, with somebody waiting for it,
+// stops time as one that spins does.
+func TestRogueThatLocksAcrossIO(t *testing.T) {
+	status, said, h := mustFailInChild(t, broken.LocksAcrossIO)
+	if status != 4 || !strings.Contains(said, "virtual time stands still") {
+		t.Errorf("exit status %d, said %q; want 4 and that time stands still", status, said)
+	}
+	if h == nil || h.Complete {
+		t.Errorf("the history is %+v, want one that is cut short", h)
 	}
 }
 

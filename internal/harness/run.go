@@ -3,6 +3,7 @@ package harness
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -103,13 +104,25 @@ func (r *run) horizon() time.Duration {
 // probe try the lock.
 func (r *run) quiet(probe *client) {
 	r.schedule.Heal()
-	time.Sleep(time.Millisecond) // what a hold kept is delivered, a node is up again
+	// what a hold kept and what a slow link still carries is delivered, a node is up again
+	time.Sleep(time.Millisecond + slowest(r.Scenario.Steps))
 	r.note(history.Record{Op: history.Quiet})
 	r.world.Look("quiet")
 	time.Sleep(config(r.Scenario, r.Version).TTL + Slack)
 	r.look("after the lease")
 	probe.probe()
 	r.look("end")
+}
+
+// slowest is the most that a step adds to the latency of a link.
+func slowest(steps []faults.Step) time.Duration {
+	most := time.Duration(0)
+	for _, s := range steps {
+		if f, ok := s.Fault.(faults.Slow); ok {
+			most = max(most, f.By)
+		}
+	}
+	return most
 }
 
 func (r *run) look(text string) {
@@ -135,7 +148,8 @@ func (r *run) report(s faults.Step, change faults.Change, err error) {
 		r.fail(fmt.Errorf("step %q: %w", s, err))
 		return
 	}
-	r.rec.Add(source, history.Record{
+	// steps may change at one instant and in several goroutines: each is a source
+	r.rec.Add(fmt.Sprintf("%s/%04d", source, slices.Index(r.Scenario.Steps, s)), history.Record{
 		T: r.world.Now(), Who: history.World, Kind: history.Fault,
 		Op: s.Fault.Name(), Target: s.Fault.Target(), For: s.For, Text: string(change),
 	})

@@ -113,7 +113,7 @@ func (c *client) resume() {
 
 func (c *client) wake() {
 	for _, cmd := range c.unsent {
-		cmd.send()
+		cmd.goOn()
 	}
 	slices.SortStableFunc(c.waiting, func(a, b waiter) int { return cmp.Compare(a.place, b.place) })
 	for i, one := range c.waiting {

@@ -16,6 +16,7 @@ type command struct {
 	section uint64        // which of the client's phases it was written in
 	drop    bool          // it is lost on the way
 	sent    time.Duration
+	kept    time.Duration // since when it was kept back by a pause
 }
 
 // setUp are the commands that a client library sends of its own accord, to set a
@@ -26,9 +27,8 @@ var setUp = map[string]bool{"HELLO": true, "CLIENT": true, "AUTH": true, "SELECT
 // submit takes a command that the client has written. It leaves a nanosecond
 // later, in the world's goroutine: what several goroutines of a client write at
 // one instant, as those of a quorum lock do, is numbered and sent in the order
-// of its links, whichever of them ran first. left, unless it is nil, is closed
-// then.
-func (c *conn) submit(args []string, left chan struct{}) error {
+// of its links, whichever of them ran first.
+func (c *conn) submit(args []string) error {
 	cl := c.link.client
 	w := c.link.world
 	w.mu.Lock()
@@ -40,12 +40,7 @@ func (c *conn) submit(args []string, left chan struct{}) error {
 	cmd := &command{conn: c, args: args, section: cl.section, packet: faults.Packet{
 		Client: cl.name, Node: c.node.name, Name: strings.ToUpper(args[0]), Phase: cl.phase,
 	}}
-	w.push(&event{at: w.Now() + 1, source: leaving | c.link.number, seq: c.number<<32 | c.written, do: func() {
-		cmd.leave()
-		if left != nil {
-			close(left)
-		}
-	}})
+	w.push(&event{at: w.Now() + 1, source: leaving | c.link.number, seq: c.number<<32 | c.written, do: cmd.leave})
 	return nil
 }
 
@@ -66,10 +61,23 @@ func (cmd *command) leave() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if cl := cmd.conn.link.client; cl.paused {
+		cmd.kept = w.Now()
 		cl.unsent = append(cl.unsent, cmd)
 	} else {
 		cmd.send()
 	}
+}
+
+// goOn sends a command that was kept back while its client stood still. Time
+// stood still for the client too: what is left for the reply is left whole. The
+// caller holds w.mu.
+func (cmd *command) goOn() {
+	c := cmd.conn
+	if now := c.link.world.Now(); !c.deadline.IsZero() && c.revived != now {
+		c.deadline, c.revived = c.deadline.Add(now-cmd.kept), now
+		c.notify()
+	}
+	cmd.send()
 }
 
 // send puts the command on the wire. The caller holds w.mu.

@@ -27,6 +27,8 @@ type conn struct {
 	changed  chan struct{} // something that Read waits for may have happened
 	err      error         // how the connection ended
 	deadline time.Time     // of Read
+	timer    *time.Timer   // of the Read under way
+	revived  time.Duration // when the deadline was last moved by a pause
 	streams  [2]stream
 	written  uint64 // commands that the client has written
 	wounded  bool   // lost something to a cut: the peers no longer agree, TCP would reset it
@@ -49,7 +51,8 @@ func (l *link) dial(ctx context.Context, n *node) (net.Conn, error) {
 	case err != nil:
 		return nil, err
 	}
-	c := &conn{link: l, node: n, changed: make(chan struct{}, 1)}
+	c := &conn{link: l, node: n, changed: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
+	c.timer.Stop()
 	answer := make(chan error, 1)
 	w.mu.Lock()
 	l.opened++
@@ -57,7 +60,7 @@ func (l *link) dial(ctx context.Context, n *node) (net.Conn, error) {
 	l.send(toNode, c.number, &c.streams[toNode], func() { c.accept(answer) })
 	w.mu.Unlock()
 
-	limit := time.NewTimer(DialTimeout)
+	limit := time.NewTimer(DialTimeout + l.apart())
 	defer limit.Stop()
 	select {
 	case err := <-answer:
@@ -69,6 +72,7 @@ func (l *link) dial(ctx context.Context, n *node) (net.Conn, error) {
 		}
 		return c, nil
 	case <-ctx.Done():
+		time.Sleep(l.apart())
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: addr(n.addr), Err: ctx.Err()}
 	case <-limit.C:
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: addr(n.addr), Err: os.ErrDeadlineExceeded}
@@ -133,11 +137,12 @@ func (c *conn) Read(p []byte) (int, error) {
 		}
 		var alarm <-chan time.Time
 		if !deadline.IsZero() {
-			left := time.Until(deadline)
+			left := time.Until(deadline) + c.link.apart()
 			if left <= 0 {
 				return 0, os.ErrDeadlineExceeded
 			}
-			alarm = time.After(left)
+			c.timer.Reset(left)
+			alarm = c.timer.C
 		}
 		select {
 		case <-c.changed:
@@ -156,8 +161,6 @@ func (c *conn) notify() {
 
 // Write implements net.Conn. It takes whole commands out of what is written and
 // sends each as one message; a command that is not complete waits for the rest.
-// It returns when they have left, which is after the client has stood still if
-// one of them was what made it do so.
 func (c *conn) Write(p []byte) (int, error) {
 	if err := c.gate(); err != nil {
 		return 0, err
@@ -166,21 +169,10 @@ func (c *conn) Write(p []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	left := make(chan struct{})
-	for i, args := range commands {
-		last := chan struct{}(nil)
-		if i == len(commands)-1 {
-			last = left
-		}
-		if err := c.submit(args, last); err != nil {
+	for _, args := range commands {
+		if err := c.submit(args); err != nil {
 			return 0, err
 		}
-	}
-	if len(commands) > 0 {
-		<-left
-	}
-	if err := c.gate(); err != nil {
-		return 0, err
 	}
 	return len(p), nil
 }

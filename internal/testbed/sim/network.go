@@ -33,6 +33,11 @@ type way struct {
 	held  []func() // what a hold keeps, in order
 }
 
+// apart keeps what happens on several links from happening at one instant: the
+// time-outs of calls that began together, as those of a quorum lock do, end in
+// the order of their links.
+func (l *link) apart() time.Duration { return time.Duration(l.number) }
+
 // place orders those who wait at the client's gate for this link.
 func (l *link) place() uint64 { return (l.number + 1) << 32 }
 

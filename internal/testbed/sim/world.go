@@ -25,8 +25,8 @@ type world struct {
 	timed  uint64 // number of events that After has made
 	labels labels
 
-	over    atomic.Bool   // the run has ended: nothing is recorded any more
-	wake    chan struct{} // something was queued that may be due before the timer
+	over    atomic.Bool // the run has ended: nothing is recorded any more
+	alarm   *time.Timer // goes off when the first event of the queue is due
 	ended   chan struct{}
 	clients map[string]*client
 	nodes   map[string]*node // the lock's, by name
@@ -59,7 +59,7 @@ func newWorld(ctx context.Context, s testbed.Spec, engines []*engine) *world {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	w := &world{
 		spec: s, start: time.Now(), ctx: ctx, stop: stop,
-		wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		alarm: time.NewTimer(time.Hour), ended: make(chan struct{}),
 		clients: map[string]*client{}, nodes: map[string]*node{}, byAddr: map[string]*node{},
 		links: map[linkKey]*link{},
 	}
@@ -83,42 +83,42 @@ func (w *world) Now() time.Duration { return time.Since(w.start) }
 
 // loop carries out the events until the world ends.
 func (w *world) loop() {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	defer w.alarm.Stop()
 	for {
-		w.mu.Lock()
-		var due *event
-		var alarm <-chan time.Time // nil, which never fires, when nothing is queued
-		if len(w.queue) > 0 {
-			if wait := w.queue[0].at - w.Now(); wait <= 0 {
-				due = heap.Pop(&w.queue).(*event)
-			} else {
-				timer.Reset(wait)
-				alarm = timer.C
-			}
-		}
-		w.mu.Unlock()
-		if due != nil {
+		if due := w.due(); due != nil {
 			due.do()
 			continue
 		}
 		select {
-		case <-alarm:
-		case <-w.wake:
+		case <-w.alarm.C:
 		case <-w.ended:
 			return
 		}
 	}
 }
 
-// push queues an event. The caller holds w.mu.
+// due takes the first event off the queue if its time has come. If not, the
+// alarm is set for it.
+func (w *world) due() *event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.queue) == 0 {
+		w.alarm.Stop() // until something is pushed
+		return nil
+	}
+	if wait := w.queue[0].at - w.Now(); wait > 0 {
+		w.alarm.Reset(wait)
+		return nil
+	}
+	return heap.Pop(&w.queue).(*event)
+}
+
+// push queues an event. The alarm is set here, so that the loop need not be woken
+// to set it. The caller holds w.mu.
 func (w *world) push(e *event) {
 	heap.Push(&w.queue, e)
 	if w.queue[0] == e {
-		select {
-		case w.wake <- struct{}{}:
-		default:
-		}
+		w.alarm.Reset(e.at - w.Now())
 	}
 }
 
