@@ -40,13 +40,17 @@ type pending struct {
 // some 20 records.
 const bufferSize = 4 << 10
 
+// usual is how many records a short run has: growing up to there would allocate
+// more than all else does.
+const usual = 192
+
 // NewRecorder writes the header to w, at once, and returns a recorder for the
 // run. The error is a header that is not valid or a write that failed.
 func NewRecorder(w io.Writer, h Header) (*Recorder, error) {
 	if err := h.Validate(); err != nil {
 		return nil, err
 	}
-	r := &Recorder{sum: sha256.New(), history: History{Header: h}}
+	r := &Recorder{sum: sha256.New(), history: History{Header: h, Records: make([]Record, 0, usual)}}
 	r.out = bufio.NewWriterSize(io.MultiWriter(w, r.sum), bufferSize)
 	b, err := json.Marshal(h)
 	if err != nil {

@@ -167,7 +167,7 @@ func (c *client) Enter(p faults.Phase) {
 
 // Lock implements testbed.Client.
 func (c *client) Lock(v impls.Version, cfg impls.Config) (impls.Lock, error) {
-	c.world.labels.keep(cfg.Key)
+	c.world.labels.keepKey(cfg.Key)
 	if c.nodes == nil {
 		for _, name := range c.world.spec.Topology.Nodes {
 			c.nodes = append(c.nodes, c.connect(name))
@@ -193,7 +193,7 @@ func (c *client) connect(name string) *redis.Client {
 		MaxRetries: -1,
 		// An exhausted pool takes a timer from a sync.Pool of the whole process,
 		// which is fatal across bubbles.
-		PoolSize: 1000,
+		PoolSize: 200,
 		// the buffers of a connection are most of what a run allocates
 		ReadBufferSize:  bufferSize,
 		WriteBufferSize: bufferSize,
@@ -241,6 +241,12 @@ type env struct{ *client }
 func (e env) Redis() redis.UniversalClient   { return e.single }
 func (e env) Nodes() []redis.UniversalClient { return append([]redis.UniversalClient(nil), e.nodes...) }
 func (e env) Owner() string                  { return e.name }
-func (e env) Token() string                  { return fmt.Sprintf("%s#%d", e.name, e.tokens.Add(1)) }
+
+// Token implements impls.Env.
+func (e env) Token() string {
+	token := fmt.Sprintf("%s#%d", e.name, e.tokens.Add(1))
+	e.world.labels.keep(token)
+	return token
+}
 
 var _ impls.Env = env{}

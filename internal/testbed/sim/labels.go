@@ -4,7 +4,6 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 )
@@ -14,15 +13,22 @@ import (
 // value has one name and each name one value: nothing is lost but the letters.
 type labels struct {
 	mu      sync.Mutex
+	key     string            // the lock's
 	name    map[string]string // value to name
 	made    map[string]int    // client to the number of its names
 	scripts map[string]string // script to its SHA-1
 }
 
-// minRandom is the length from which a value counts as made up at random: the
-// shortest that is used for owners has 16 random bytes, which is 22 letters in
-// base64.
-const minRandom = 16
+// A value counts as made up at random from minRandom letters on, four random
+// bytes in hexadecimal; digits alone, which may be a time, only from longNumber
+// on.
+const (
+	minRandom  = 8
+	longNumber = 16
+)
+
+// spoken are words of Redis' own that are as long as that.
+var spoken = map[string]bool{"WITHSCORES": true, "WITHSCORE": true, "WITHVALUES": true}
 
 func (l *labels) init() {
 	l.name, l.made, l.scripts = map[string]string{}, map[string]int{}, map[string]string{}
@@ -30,15 +36,18 @@ func (l *labels) init() {
 
 // of returns the name of a value that the client used.
 func (l *labels) of(client, value string) string {
-	if len(value) < minRandom || strings.ContainsAny(value, " \n#") {
+	if len(value) < minRandom || spoken[strings.ToUpper(value)] {
 		return value
 	}
-	if _, err := strconv.ParseFloat(value, 64); err == nil {
+	if len(value) < longNumber && strings.Trim(value, "0123456789") == "" {
 		return value
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name, ok := l.name[value]
+	if !ok && l.key != "" && strings.Contains(value, l.key) {
+		return value // a name that was made of the key's, such as that of a counter
+	}
 	if !ok {
 		l.made[client]++
 		name = fmt.Sprintf("%s~%d", client, l.made[client])
@@ -47,7 +56,14 @@ func (l *labels) of(client, value string) string {
 	return name
 }
 
-// keep lets a value stand for itself: a key, which is no secret of a client.
+// keepKey lets the lock's key stand for itself.
+func (l *labels) keepKey(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.key = key
+}
+
+// keep lets a value stand for itself that the simulator itself made up.
 func (l *labels) keep(value string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -69,7 +69,7 @@ func (n *node) execute(cmd *command) []byte {
 	n.tick()
 	c := cmd.conn
 	if c.peer == nil {
-		c.peer = server.NewPeer(bufio.NewWriter(&c.reply))
+		c.peer = server.NewPeer(bufio.NewWriterSize(&c.reply, bufferSize))
 	}
 	c.reply.bytes = nil
 	n.engine.execute(c.peer, &c.session, cmd.args, n.world.labels.sha)

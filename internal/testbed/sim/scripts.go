@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,7 @@ type scripts struct {
 	state    *lua.LState
 	known    map[string]string // SHA-1 to script: the script cache
 	compiled map[string]*lua.LFunction
+	dice     *rand.Rand // of the script that runs: Redis, too, throws the same dice for every script
 
 	peer  *server.Peer // for what scripts call
 	reply bytes.Buffer
@@ -59,12 +61,43 @@ func newScripts(dispatch func(*server.Peer, []string)) (*scripts, error) {
 		s.global(name, lua.LNil) // Redis has none of these
 	}
 	s.global("redis", s.redisTable())
+	s.seedRandom()
 	s.protectGlobals()
 	return s, nil
 }
 
 // global sets a global variable, past the protection of the table.
 func (s *scripts) global(name string, v lua.LValue) { s.state.G.Global.RawSetString(name, v) }
+
+// seedRandom lets math.random draw from the script's dice instead of the
+// process's. The numbers are not those that Redis would draw.
+func (s *scripts) seedRandom() {
+	m, ok := s.state.G.Global.RawGetString(lua.MathLibName).(*lua.LTable)
+	if !ok {
+		return // it was opened just before
+	}
+	m.RawSetString("randomseed", s.state.NewFunction(func(l *lua.LState) int {
+		s.dice = rand.New(rand.NewPCG(uint64(l.CheckInt64(1)), 0))
+		return 0
+	}))
+	m.RawSetString("random", s.state.NewFunction(func(l *lua.LState) int {
+		low, high := int64(1), int64(0)
+		switch l.GetTop() {
+		case 0:
+			l.Push(lua.LNumber(s.dice.Float64()))
+			return 1
+		case 1:
+			high = l.CheckInt64(1)
+		default:
+			low, high = l.CheckInt64(1), l.CheckInt64(2)
+		}
+		if high < low {
+			l.ArgError(l.GetTop(), "interval is empty")
+		}
+		l.Push(lua.LNumber(low + s.dice.Int64N(high-low+1)))
+		return 1
+	}))
+}
 
 // protectGlobals makes a use of an unknown global an error, as in Redis: a
 // script that forgets "local" must fail here too.
@@ -139,6 +172,7 @@ func (s *scripts) eval(c *server.Peer, args []string, sha func(string) string) {
 		return
 	}
 	s.load(script, id)
+	s.dice = rand.New(rand.NewPCG(0, 0))
 	s.global("KEYS", s.list(args[3:3+count]))
 	s.global("ARGV", s.list(args[3+count:]))
 	s.state.Push(f)
@@ -163,6 +197,7 @@ func (s *scripts) compile(script, id string) (*lua.LFunction, error) {
 	if err != nil {
 		return nil, err
 	}
+	proto.IsVarArg &^= lua.VarArgNeedsArg // Lua 5.1's old "arg" table, made anew for every call
 	f := s.state.NewFunctionFromProto(proto)
 	s.compiled[id] = f
 	return f, nil
