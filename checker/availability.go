@@ -17,7 +17,8 @@ func availability() Check {
 		How: "From every acquire of a client that was neither paused nor dead meanwhile, the time is taken away in which " +
 			"some running client believed in a lease. The longest stretch that is left must not exceed the header's bound, " +
 			"by default twice the TTL, or 60 s without a TTL. And no acquire may end without the lock when no running " +
-			"client had it, was getting it, or was giving it back at any time of the call. The probe does not count. " +
+			"client had it, was getting it, or was giving it back at any time of the call. Nor may it be refused before half " +
+			"of the time has passed that the clients were to try for. The probe does not count. " +
 			"Unknown when there was no such acquire.",
 		judge: judgeAvailability,
 	}
@@ -54,6 +55,10 @@ func judgeAvailability(ix *index) Result {
 			ix.tellWait(&ev, o, gap)
 		case (o.outcome == history.Fail || o.outcome == history.Unknown) && !meetsAny(wait, near):
 			ix.tellFalseFailure(&ev, o)
+		case o.outcome == history.Fail && wait.length() < ix.h.Header.Lock.Wait/2:
+			cause := phrase("%s was refused at %v after %v, although it was to try for %v",
+				o.client.name, o.to, o.length(), ix.h.Header.Lock.Wait)
+			ev.add(o.to, []string{o.client.name}, cause, o.begin, o.end)
 		}
 	}
 	figures := []Figure{

@@ -111,7 +111,7 @@ func (ix *index) lastTerm(l *lease, t time.Duration) int {
 func (ix *index) judgeRefusal(ev *evidence, o *op) {
 	nodes := map[string]*life{}
 	for _, life := range ix.keys().of(o.client.name, "") {
-		if o.covers(life.from) && life.to > o.to {
+		if o.covers(life.from) && life.to > o.to && ix.sent(life) >= o.from {
 			nodes[life.node] = life
 		}
 	}
@@ -126,6 +126,15 @@ func (ix *index) judgeRefusal(ev *evidence, o *op) {
 	}
 	cause := phrase("%s was told at %v that it does not have the lock, but the servers had granted it and still held it", o.client.name, o.to)
 	ev.add(o.to, []string{o.client.name}, cause+quoted(ix.rec(o.end).Error), records...)
+}
+
+// sent returns when the command left its client that made the life begin: a
+// packet of an earlier call may arrive during this one.
+func (ix *index) sent(l *life) time.Duration {
+	if c := ix.commandAt(l.begin); c >= 0 && ix.rec(c).Sent > 0 {
+		return ix.rec(c).Sent
+	}
+	return l.from
 }
 
 // quoted is an error in brackets.

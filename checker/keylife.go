@@ -54,6 +54,9 @@ type keyspace struct {
 	before   map[int]*life      // by record: the life that it changed or ended
 }
 
+// place is a key on a node.
+type place struct{ node, key string }
+
 // own is a client with a value of its own. An empty owner stands for all
 // of the client's values.
 type own struct{ holder, owner string }
@@ -91,7 +94,7 @@ func (ix *index) keys() *keyspace {
 		quorum: map[own][]reign{},
 		before: map[int]*life{},
 	}
-	current := map[string]*life{} // by node
+	current := map[place]*life{}
 	for i := range ix.h.Records {
 		r := ix.rec(i)
 		if r.Kind == history.Observe && ix.nodes[r.Who] && ix.lock(r.Key) {
@@ -107,14 +110,15 @@ func (ix *index) keys() *keyspace {
 }
 
 // next lets record i of a node change the life of its key.
-func (ks *keyspace) next(current map[string]*life, r *history.Record, i int) {
-	l := current[r.Who]
+func (ks *keyspace) next(current map[place]*life, r *history.Record, i int) {
+	at := place{r.Who, r.Key}
+	l := current[at]
 	switch r.Op {
 	case history.Granted:
 		if l != nil {
 			l.finish(r.T, forgotten, "", i)
 		}
-		current[r.Who] = ks.start(r, i)
+		current[at] = ks.start(r, i)
 	case history.Replaced:
 		ks.before[i] = l
 		if l != nil && owned(l.holder, l.owner) == owned(r.Client, r.Owner) {
@@ -124,11 +128,11 @@ func (ks *keyspace) next(current map[string]*life, r *history.Record, i int) {
 		if l != nil {
 			l.finish(r.T, replaced, r.Client, i)
 		}
-		current[r.Who] = ks.start(r, i)
+		current[at] = ks.start(r, i)
 	case history.Renewed, history.Shortened:
 		ks.before[i] = l
 		if l == nil {
-			current[r.Who] = ks.start(r, i) // it came unseen
+			current[at] = ks.start(r, i) // it came unseen
 			return
 		}
 		l.term(r, i)
@@ -145,7 +149,7 @@ func (ks *keyspace) next(current map[string]*life, r *history.Record, i int) {
 			how = forgotten // no command did it: the node lost its data
 		}
 		l.finish(r.T, how, r.Client, i)
-		delete(current, r.Who)
+		delete(current, at)
 	}
 }
 

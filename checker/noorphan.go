@@ -22,7 +22,6 @@ func judgeNoOrphan(ix *index) Result {
 	if ix.quiet == forever {
 		return undecided("the clients did not come to rest")
 	}
-	type place struct{ node, key string }
 	told := map[place]bool{}
 	looked := false
 	var ev evidence

@@ -53,13 +53,21 @@ func reignsOf(lives []*life, quorum int) []reign {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.step, a.step))
 	})
 	var out []reign
-	n := 0
+	n := 0                   // nodes that hold the value
+	held := map[string]int{} // by node: its keys that do
 	for _, e := range edges {
-		n += e.step
+		before := n
+		held[e.life.node] += e.step
+		switch count := held[e.life.node]; {
+		case e.step > 0 && count == 1:
+			n++
+		case e.step < 0 && count == 0:
+			n--
+		}
 		switch {
-		case e.step > 0 && n == quorum:
+		case before < quorum && n == quorum:
 			out = append(out, reign{span{e.at, forever}, nil})
-		case e.step < 0 && n == quorum-1:
+		case before == quorum && n < quorum:
 			out[len(out)-1].to, out[len(out)-1].last = e.at, e.life
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // A story is a history as text, one line per operation or record, in any order:
 //
 //	topology quorum=3 redis-1 redis-2 redis-3       default: quorum=1 redis-1
-//	lock ttl=30s                                    default: no TTL
+//	lock ttl=30s wait=60s                           default: no TTL, no wait
 //	resource stock 200                              default: register 0
 //	clients client-1 client-2                       default: these two
 //	bound availability=10s commands=5 renewals=2
@@ -54,7 +54,7 @@ type story struct {
 
 var fieldNames = map[string]bool{
 	"availability": true, "commands": true, "key": true, "quorum": true, "renewals": true,
-	"round": true, "sent": true, "ttl": true, "until": true, "was": true,
+	"round": true, "sent": true, "ttl": true, "until": true, "wait": true, "was": true,
 }
 
 func mustTell(tb testing.TB, text string) *story {
@@ -126,7 +126,7 @@ func (s *story) tellLine(words []string) {
 	case "topology":
 		h.Topology.Quorum, h.Topology.Nodes = int(s.number(fields["quorum"])), rest[1:]
 	case "lock":
-		h.Lock.TTL = s.duration(fields["ttl"])
+		h.Lock.TTL, h.Lock.Wait = s.duration(fields["ttl"]), s.duration(fields["wait"])
 	case "resource":
 		h.Workload.Resource, h.Workload.Initial = rest[1], s.number(rest[2])
 	case "clients":

@@ -19,7 +19,7 @@ var every = []struct {
 	{crash, "0s crash client-1", ""},
 	{faults.Cut{Link: link, Direction: faults.ToNode}, "0s cut client-1 – redis-1 to-node", "0s mend client-1 – redis-1 to-node"},
 	{faults.Hold{Link: link, Direction: faults.ToClient}, "0s hold client-1 – redis-1 to-client", "0s release client-1 – redis-1 to-client"},
-	{faults.Slow{Link: link, Direction: faults.Both, By: time.Second}, "0s slow client-1 – redis-1 both 1s", "0s slow client-1 – redis-1 both 0s"},
+	{faults.Slow{Link: link, Direction: faults.Both, By: time.Second}, "0s slow client-1 – redis-1 both 1s", "0s slow client-1 – redis-1 both -1s"},
 	{faults.Reset{Link: link}, "0s reset client-1 – redis-1", ""},
 	{faults.Drop{What: faults.Reply}, "", ""},
 	{faults.Clock{Node: "redis-1", Jump: -time.Minute}, "0s jump redis-1 -1m0s", ""},
@@ -102,7 +102,7 @@ func TestAWorldWithoutTheAbility(t *testing.T) {
 
 func TestUses(t *testing.T) {
 	both := []faults.Use{{Name: "client-1", Kind: faults.Client}, {Name: "redis-1", Kind: faults.Node}}
-	want := [][]faults.Use{both[:1], both[:1], both, both, both, both, nil, both[1:], both[1:]}
+	want := [][]faults.Use{both[:1], both[:1], both, both, both, both, nil, both[1:], both[1:], both[1:]}
 	for i, e := range every {
 		if got := e.fault.Uses(); !slices.Equal(got, want[i]) {
 			t.Errorf("%s uses %v, want %v", e.fault.Name(), got, want[i])

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Slower is a world whose links can be made slower than they are. A delay of 0
-// gives them back their own latency.
+// Slower is a world whose links can be made slower than they are. Delays add up;
+// a negative one takes away what was added.
 type Slower interface {
 	Slow(l Link, d Direction, by time.Duration) error
 }
@@ -36,5 +36,5 @@ func (f Slow) Inject(w World) (func(), error) {
 	if err := s.Slow(f.Link, f.Direction, f.By); err != nil {
 		return nil, err
 	}
-	return func() { _ = s.Slow(f.Link, f.Direction, 0) }, nil
+	return func() { _ = s.Slow(f.Link, f.Direction, -f.By) }, nil
 }

@@ -66,6 +66,10 @@ func (r *reader) duration(n *yaml.Node, what string, within span) (time.Duration
 		r.wrong(n, "%s is %s; expected %s", what, brief(n.Value), within)
 		return 0, false
 	}
+	if within == leaseTime && d%time.Millisecond != 0 {
+		r.wrong(n, "%s is %s, and Redis expires in whole milliseconds; expected such a duration", what, n.Value)
+		return 0, false
+	}
 	return d, true
 }
 

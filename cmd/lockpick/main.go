@@ -9,12 +9,17 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"lockpick/internal/testbed/sim/bubble"
 )
 
 func main() {
+	// a run allocates a world and forgets it: a larger heap saves a tenth of the time
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
 	bubble.Main(func() int {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()

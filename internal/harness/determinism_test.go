@@ -180,7 +180,7 @@ func TestSameSeedWhenAWaiterIsPaused(t *testing.T) {
 // all of them together.
 func TestSameSeedWhenTimeOutsCoincide(t *testing.T) {
 	bubble.Use(t)
-	for _, v := range []string{"lua-release", "redislock", "watchdog"} {
+	for _, v := range []string{"lua-release", "redislock", "watchdog", "redsync"} {
 		p := mustPair(t, "gc-pause", v)
 		var steps []faults.Step
 		for n := range 5 {

@@ -63,6 +63,7 @@ func Do(ctx context.Context, s Setup) (*Outcome, error) {
 	}
 	r.rec = rec
 	spec := testbed.Spec{
+		Name:     s.Scenario.Name + " with " + s.Version.Name,
 		Topology: topology(s.Scenario, s.Version),
 		Clients:  append(s.Scenario.Clients(), history.Probe),
 		Store:    scenarios.Store,

@@ -41,6 +41,7 @@ type Testbed interface {
 
 // Spec says what to build.
 type Spec struct {
+	Name     string // of the run, for errors
 	Topology history.Topology
 	Clients  []string
 	Store    string // the name of the node that keeps the resource

@@ -87,9 +87,10 @@ func (cmd *command) send() {
 		return
 	}
 	cmd.sent = c.link.world.Now()
-	if !cmd.drop && !c.link.send(toNode, c.number, &c.streams[toNode], cmd.arrive) {
-		c.wounded = true
+	if cmd.drop {
+		c.streams[toNode].torn = true
 	}
+	c.link.send(toNode, c.number, &c.streams[toNode], cmd.arrive)
 }
 
 // hook tells the run's schedule where the command is and reports whether the
@@ -114,14 +115,13 @@ func (cmd *command) arrive() {
 		return
 	}
 	reply := c.node.execute(cmd)
-	if cmd.hook(faults.Applied) {
-		return
-	}
+	lost := cmd.hook(faults.Applied)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !c.link.send(toClient, c.number, &c.streams[toClient], func() { cmd.deliver(reply) }) {
-		c.wounded = true
+	if lost {
+		c.streams[toClient].torn = true
 	}
+	c.link.send(toClient, c.number, &c.streams[toClient], func() { cmd.deliver(reply) })
 }
 
 // deliver is the reply's arrival at the client.

@@ -151,6 +151,10 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 }
 
+// torn reports whether the connection has lost something: its ends no longer
+// agree, and it is of no use any more. The caller holds w.mu.
+func (c *conn) torn() bool { return c.streams[toNode].torn || c.streams[toClient].torn }
+
 // notify wakes Read. The caller holds w.mu.
 func (c *conn) notify() {
 	select {

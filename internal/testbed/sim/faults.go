@@ -81,7 +81,7 @@ func (w *world) Cut(l faults.Link, d faults.Direction) error {
 func (w *world) Mend(l faults.Link, d faults.Direction) error {
 	return w.onWays(l, d, func(l *link, dir int) {
 		l.ways[dir].cuts--
-		l.reset(func(c *conn) bool { return c.wounded })
+		l.reset((*conn).torn)
 	})
 }
 
@@ -106,7 +106,7 @@ func (w *world) Release(l faults.Link, d faults.Direction) error {
 
 // Slow implements faults.Slower.
 func (w *world) Slow(l faults.Link, d faults.Direction, by time.Duration) error {
-	return w.onWays(l, d, func(l *link, dir int) { l.ways[dir].extra = by })
+	return w.onWays(l, d, func(l *link, dir int) { l.ways[dir].extra += by })
 }
 
 // Reset implements faults.Resetter.

@@ -264,6 +264,48 @@ func TestSlowAndReset(t *testing.T) {
 	})
 }
 
+func TestSlowAddsUp(t *testing.T) {
+	bubble.Use(t)
+	lab{t: t}.run(func(w testbed.World) {
+		r := raw(t, w, "client-1")
+		r.Ping(outside)
+		trip := func() time.Duration {
+			begin := w.Now()
+			r.Ping(outside)
+			return (w.Now() - begin).Round(100 * time.Millisecond)
+		}
+		one := inject(t, w, faults.Slow{Link: toRedis, Direction: faults.ToNode, By: time.Second})
+		two := inject(t, w, faults.Slow{Link: toRedis, Direction: faults.ToNode, By: 2 * time.Second})
+		both := trip()
+		one()
+		second := trip()
+		two()
+		if none := trip(); both != 3*time.Second || second != 2*time.Second || none != 0 {
+			t.Errorf("slowed by both, by the second, by none: %v, %v, %v; want 3s, 2s, 0s", both, second, none)
+		}
+	})
+}
+
+// A message that is lost takes what follows it on its connection with it: else
+// the next reply would be taken for the one that was lost.
+func TestDropLeavesNoHole(t *testing.T) {
+	bubble.Use(t)
+	packet := func(p faults.Packet) bool { return p.Number == 3 && p.Point == faults.Applied }
+	lab{t: t, packet: packet}.run(func(w testbed.World) {
+		r := raw(t, w, "client-1")
+		r.Set(outside, "a", "of a", 0)
+		r.Set(outside, "b", "of b", 0)
+		p := r.Pipeline()
+		a, b := p.Get(outside, "a"), p.Get(outside, "b")
+		if _, err := p.Exec(outside); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("a pipeline whose first reply is lost: %v, want a time-out", err)
+		}
+		if a.Val() != "" || b.Val() != "" {
+			t.Errorf("the replies are %q and %q", a.Val(), b.Val())
+		}
+	})
+}
+
 func TestClockJumps(t *testing.T) {
 	bubble.Use(t)
 	h := lab{t: t}.run(func(w testbed.World) {

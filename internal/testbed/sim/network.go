@@ -51,17 +51,19 @@ var directions = [...]faults.Direction{toNode: faults.ToNode, toClient: faults.T
 
 // stream is one direction of one connection, which keeps its order.
 type stream struct {
+	torn bool          // it has lost something: nothing that comes after is delivered either
 	sent uint64        // messages so far
 	last time.Duration // when the newest of them arrives
 }
 
-// send lets deliver happen when a message sent now over the stream arrives. It
-// reports false when the message is lost on the way. The caller holds w.mu.
-func (l *link) send(dir int, connNumber uint64, s *stream, deliver func()) bool {
+// send lets deliver happen when a message sent now over the stream arrives,
+// unless it is lost on the way. The caller holds w.mu.
+func (l *link) send(dir int, connNumber uint64, s *stream, deliver func()) {
 	w := &l.ways[dir]
 	s.sent++
-	if w.cuts > 0 {
-		return false
+	s.torn = s.torn || w.cuts > 0
+	if s.torn {
+		return
 	}
 	seq := connNumber<<32 | s.sent
 	arrive := func() {
@@ -74,7 +76,6 @@ func (l *link) send(dir int, connNumber uint64, s *stream, deliver func()) bool 
 	} else {
 		arrive()
 	}
-	return true
 }
 
 // latency computes the delay of a message from the seed and the message's place,

@@ -21,10 +21,12 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -106,8 +108,30 @@ var software = sync.OnceValue(func() map[string]string {
 	return s
 })
 
-// ErrSpins means that a run stopped virtual time.
-var ErrSpins = errors.New("sim: virtual time stands still: the lock or its library loops without ever waiting")
+// ErrSpins means that a run stopped virtual time, and why.
+var (
+	ErrSpins = errors.New("sim: virtual time stands still: the lock or its library loops without ever waiting")
+
+	// ErrMutex is the other way to stop virtual time. The clock of a bubble moves
+	// when every goroutine waits for something that only time can bring; one that
+	// waits for a mutex does not, so its owner, who waits for the network, waits
+	// for ever (testing/synctest, "durably blocked").
+	ErrMutex = errors.New("sim: virtual time stands still: a goroutine of the lock waits for a mutex whose owner waits " +
+		"for the network; hold no mutex across a call to Redis, or use a channel of one in its place")
+)
+
+// standstill says why virtual time stands still, from the states of all
+// goroutines.
+func standstill() error {
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	for _, state := range []string{"[sync.Mutex.Lock", "[sync.RWMutex.Lock", "[sync.RWMutex.RLock"} {
+		if bytes.Contains(stacks, []byte(state)) {
+			return ErrMutex
+		}
+	}
+	return ErrSpins
+}
 
 // patience is how long, in real time, a bubble may take to come to its end after
 // the run. Only code that waits for ever, time after time, takes longer.
@@ -129,7 +153,7 @@ func (t *Testbed) Run(ctx context.Context, s testbed.Spec, f func(testbed.World)
 	}
 	guard := time.AfterFunc(t.guard, func() {
 		_ = s.Recorder.Flush() // the error of the run is the one to tell
-		t.spin(fmt.Errorf("%w (seed %d, after %v)", ErrSpins, s.Seed, t.guard))
+		t.spin(fmt.Errorf("%s, seed %d: %w (given up after %v)", s.Name, s.Seed, standstill(), t.guard))
 	})
 	defer guard.Stop()
 
