@@ -36,6 +36,13 @@ func (p *parser) feed(b []byte) ([][]string, error) {
 	return commands, nil
 }
 
+// Limits of a command, those of Redis.
+const (
+	maxArgs   = 1 << 20
+	maxArg    = 512 << 20
+	maxLength = 32 // of the line that says a length
+)
+
 // parseCommand returns the command at the start of b and its length in bytes, 0
 // when it is not complete.
 func parseCommand(b []byte) (args []string, n int, err error) {
@@ -43,22 +50,21 @@ func parseCommand(b []byte) (args []string, n int, err error) {
 	if err != nil || n == 0 {
 		return nil, 0, err
 	}
-	if count < 1 || count > len(b) {
+	if count < 1 || count > maxArgs {
 		return nil, 0, errNotCommand
 	}
-	args = make([]string, count)
-	for i := range args {
+	for range count {
 		size, m, err := parseLength(b[n:], '$')
 		if err != nil || m == 0 {
 			return nil, 0, err
 		}
-		if n += m; size < 0 {
+		if n += m; size < 0 || size > maxArg {
 			return nil, 0, errNotCommand
 		}
 		if len(b)-n < size+2 {
 			return nil, 0, nil
 		}
-		args[i] = string(b[n : n+size])
+		args = append(args, string(b[n:n+size]))
 		n += size + 2
 	}
 	return args, n, nil
@@ -72,10 +78,10 @@ func parseLength(b []byte, mark byte) (value, n int, err error) {
 		return 0, 0, errNotCommand
 	}
 	end := bytes.Index(b, []byte("\r\n"))
-	if end < 0 {
-		if len(b) > 32 {
-			return 0, 0, errNotCommand
-		}
+	switch {
+	case end > maxLength, end < 0 && len(b) > maxLength+1: // even if the next byte ended it
+		return 0, 0, errNotCommand
+	case end < 0:
 		return 0, 0, nil
 	}
 	value, err = strconv.Atoi(string(b[1:end]))

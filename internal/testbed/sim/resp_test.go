@@ -47,6 +47,8 @@ func TestParserRefuses(t *testing.T) {
 func FuzzParser(f *testing.F) {
 	f.Add([]byte(wire("SET", "k", "v", "NX")), 3)
 	f.Add([]byte("*1\r\n$3\r\nGE"), 1)
+	f.Add([]byte("*7\r\n$00"), 6) // as many words as there are bytes, or more
+	f.Add([]byte("*1\r\n$000000000000000000000000000000000000\r\n"), 38)
 	f.Fuzz(func(t *testing.T, b []byte, cut int) {
 		var whole, parts parser
 		want, wantErr := whole.feed(b)
