@@ -40,6 +40,7 @@ func RogueVersion(r Rogue) impls.Version {
 			panic("rogue: in New")
 		case NilLock:
 			return nil, nil
+		default: // this one behaves here
 		}
 		return &rogue{single: single{env: e, cfg: c, flaw: None}, how: r}, nil
 	})
@@ -93,6 +94,7 @@ func (l *rogue) Acquire(ctx context.Context) (impls.Lease, error) {
 				l.spins.Add(1)
 			}
 		}()
+	default: // this one behaves here
 	}
 	return l.single.Acquire(ctx)
 }
@@ -103,6 +105,7 @@ func (l *rogue) Release(ctx context.Context, given impls.Lease) error {
 		<-never()
 	case PanicsInRelease:
 		panic("rogue: in Release")
+	default: // this one behaves here
 	}
 	return l.single.Release(ctx, given)
 }
@@ -113,6 +116,7 @@ func (l *rogue) Close() error {
 		<-never()
 	case PanicsInClose:
 		panic("rogue: in Close")
+	default: // this one behaves here
 	}
 	return nil
 }

@@ -42,6 +42,7 @@ func (l *single) Acquire(ctx context.Context) (impls.Lease, error) {
 		wait = 0
 	case IgnoresContext:
 		return l.forever(token), nil
+	default: // this one behaves here
 	}
 	var until time.Time
 	err := impls.Poll(ctx, wait, retryDelay, func(ctx context.Context) (bool, error) {
@@ -88,6 +89,7 @@ func (l *single) set(ctx context.Context, token string) (bool, error) {
 		ttl /= 1000
 	case MillisAsSeconds:
 		ttl *= 1000
+	default: // this one behaves here
 	}
 	return l.env.Redis().SetNX(ctx, l.key(), token, ttl).Result()
 }
@@ -103,6 +105,7 @@ func (l *single) Release(ctx context.Context, given impls.Lease) error {
 	case ReleaseOtherKey:
 		_, err := remove(ctx, c, l.key()+":lock", given.Owner)
 		return err
+	default: // this one behaves here
 	}
 	n, err := remove(ctx, c, l.key(), given.Owner)
 	switch l.flaw {
@@ -114,6 +117,7 @@ func (l *single) Release(ctx context.Context, given impls.Lease) error {
 		if err != nil {
 			return nil
 		}
+	default: // this one behaves here
 	}
 	return l.said(released(n, err))
 }

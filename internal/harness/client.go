@@ -125,7 +125,7 @@ func (c *client) open(wait time.Duration) bool {
 	cfg.Wait = wait
 	lock, err := c.client.Lock(c.run.Version, cfg)
 	if err == nil && lock == nil {
-		err = errors.New("New returned neither a lock nor an error")
+		err = errors.New("its New returned neither a lock nor an error")
 	}
 	if err != nil {
 		c.run.fail(fmt.Errorf("make the lock: %w", err))

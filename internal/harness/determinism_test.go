@@ -38,6 +38,7 @@ var first sync.Map
 
 // firstSum is the sum of a pair's first run with seed 1 in this process.
 func firstSum(t testing.TB, p pair) string {
+	t.Helper()
 	if sum, ok := first.Load(p.String()); ok {
 		return sum.(string)
 	}

@@ -31,7 +31,6 @@ type conn struct {
 	revived  time.Duration // when the deadline was last moved by a pause
 	streams  [2]stream
 	written  uint64 // commands that the client has written
-	wounded  bool   // lost something to a cut: the peers no longer agree, TCP would reset it
 	reset    bool   // what is still under way is lost
 
 	parser parser // of what the client writes; used by one Write at a time
