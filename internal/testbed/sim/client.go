@@ -27,7 +27,7 @@ type client struct {
 	end   context.CancelFunc
 	work  *rand.Rand // how exactly it sleeps; of the goroutine that works
 
-	paused  bool
+	pauses  int // faults that make it stand still
 	crashed bool
 	struck  bool // crashed before the end of the run
 	waiting []waiter
@@ -84,7 +84,7 @@ func (c *client) gate(place uint64) error {
 			}
 			return net.ErrClosed
 		}
-		if !c.paused {
+		if c.pauses == 0 {
 			w.mu.Unlock()
 			return nil
 		}
@@ -99,19 +99,17 @@ func (c *client) gate(place uint64) error {
 func (c *client) pause() {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
-	c.paused = true
+	c.pauses++
 }
 
-// resume wakes the client: those who stand still go on one after the other, so
-// that their order does not depend on chance.
+// resume ends one pause. With the last of them the client wakes: those who stand
+// still go on one after the other, so that their order does not depend on chance.
 func (c *client) resume() {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
-	c.paused = false
-	c.wake()
-}
-
-func (c *client) wake() {
+	if c.pauses = max(c.pauses-1, 0); c.pauses > 0 {
+		return
+	}
 	for _, cmd := range c.unsent {
 		cmd.goOn()
 	}
@@ -131,7 +129,7 @@ func (c *client) kill() {
 	if c.crashed {
 		return
 	}
-	c.crashed, c.paused, c.unsent = true, false, nil
+	c.crashed, c.pauses, c.unsent = true, 0, nil
 	for _, n := range w.spec.Topology.Nodes {
 		l := w.links[linkKey{c.name, n}]
 		for _, conn := range append([]*conn(nil), l.conns...) {

@@ -60,7 +60,7 @@ func (cmd *command) leave() {
 	w := cmd.conn.link.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if cl := cmd.conn.link.client; cl.paused {
+	if cl := cmd.conn.link.client; cl.pauses > 0 {
 		cmd.kept = w.Now()
 		cl.unsent = append(cl.unsent, cmd)
 	} else {

@@ -27,7 +27,8 @@ type conn struct {
 	changed  chan struct{} // something that Read waits for may have happened
 	err      error         // how the connection ended
 	deadline time.Time     // of Read
-	timer    *time.Timer   // of the Read under way
+	reading  bool          // a Read waits
+	timer    *time.Timer   // of that Read
 	revived  time.Duration // when the deadline was last moved by a pause
 	streams  [2]stream
 	written  uint64 // commands that the client has written
@@ -61,21 +62,27 @@ func (l *link) dial(ctx context.Context, n *node) (net.Conn, error) {
 
 	limit := time.NewTimer(DialTimeout + l.apart())
 	defer limit.Stop()
+	var err error
 	select {
-	case err := <-answer:
-		if err == nil {
-			err = l.client.gate(l.place())
-		}
-		if err != nil {
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: addr(n.addr), Err: err}
-		}
-		return c, nil
+	case err = <-answer:
 	case <-ctx.Done():
 		time.Sleep(l.apart())
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: addr(n.addr), Err: ctx.Err()}
+		err = ctx.Err()
 	case <-limit.C:
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: addr(n.addr), Err: os.ErrDeadlineExceeded}
+		err = os.ErrDeadlineExceeded
 	}
+	if dead := l.client.gate(l.place()); dead != nil {
+		err = dead
+	} else if err != nil {
+		select { // an answer that came while the client stood still counts
+		case err = <-answer:
+		default:
+		}
+	}
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: addr(n.addr), Err: err}
+	}
+	return c, nil
 }
 
 // accept is the arrival of the dial at the node.
@@ -123,6 +130,7 @@ func (c *conn) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		w.mu.Lock()
+		c.reading = false
 		if len(c.inbox) > 0 && c.err == nil {
 			n := copy(p, c.inbox)
 			c.inbox = c.inbox[n:]
@@ -130,6 +138,7 @@ func (c *conn) Read(p []byte) (int, error) {
 			return n, nil
 		}
 		err, deadline := c.err, c.deadline
+		c.reading = err == nil
 		w.mu.Unlock()
 		if err != nil {
 			return 0, err
@@ -211,6 +220,9 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	c.link.world.mu.Lock()
 	defer c.link.world.mu.Unlock()
 	c.deadline = t
+	if c.reading {
+		c.notify()
+	}
 	return nil
 }
 

@@ -66,6 +66,18 @@ func TestPauseStandsStillAndGoesOn(t *testing.T) {
 	}
 }
 
+func TestPausesOverlap(t *testing.T) {
+	bubble.Use(t)
+	lab{t: t}.run(func(w testbed.World) {
+		w.After(10*time.Second, inject(t, w, faults.Pause{Client: "client-1"}))
+		w.After(20*time.Second, inject(t, w, faults.Pause{Client: "client-1"}))
+		w.Client("client-1").Checkpoint()
+		if at := w.Now().Round(time.Second); at != 20*time.Second {
+			t.Errorf("went on at %v, want at the end of the longer pause, 20s", at)
+		}
+	})
+}
+
 // A reply that came while its reader stood still is read when it wakes, however
 // long the read's deadline has passed: the bytes were in the socket.
 func TestPauseKeepsWhatArrived(t *testing.T) {
