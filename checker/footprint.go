@@ -11,9 +11,19 @@ import (
 	"lockpick/checker/history"
 )
 
-// renewalsPerTTL is the bound when the header has none. A watchdog that renews
-// at a third of the TTL needs three.
-const renewalsPerTTL = 4
+// Bounds of the renewals of one lease in one TTL, when the header has none.
+const (
+	// usualRenewals is for a lease that is renewed faster than its client's first
+	// one was. A watchdog that renews at a third of the TTL needs three.
+	usualRenewals = 4
+
+	// mostRenewals is for a lock that keeps a faster pace from its first lease on.
+	mostRenewals = 12
+
+	// faster is how much faster than the first lease counts: two timers in place
+	// of one make it twice as fast.
+	faster = 1.5
+)
 
 func footprint() Check {
 	return Check{
@@ -21,9 +31,10 @@ func footprint() Check {
 		Letter:  "F",
 		Promise: "The lock costs what it must: no command without need, and none once it is given back.",
 		How: "Counts, always. Violated when code of the lock still runs, or waits, after its Close; when a client that has " +
-			"given back every lease and has no operation open sends a command; when one lease is renewed more often in one TTL than the header's bound, by default 4, with one more " +
-			"allowed; or when a grant costs more commands on average than the header's bound, which has no default. " +
-			"Unknown when no node was observed.",
+			"given back every lease and has no operation open sends a command; when one lease is renewed more often in one " +
+			"TTL than the header's bound, with one more allowed (without a bound: more than 4 times and half as often again " +
+			"as its client's first lease was, or more than 12 times); or when a grant costs more commands on average than " +
+			"the header's bound, which has no default. Unknown when no node was observed.",
 		judge: judgeFootprint,
 	}
 }
@@ -117,8 +128,8 @@ func describe(command []string) string {
 // renewals finds leases that are renewed too often and counts all renewals.
 // Several lives of one lease, on several nodes, are looked at one by one.
 func (ix *index) renewals(ev *evidence) int {
-	most := cmp.Or(ix.h.Header.Bounds.RenewalsPerTTL, renewalsPerTTL)
 	ttl := ix.h.Header.Lock.TTL
+	first := map[place]float64{} // by node and holder: the pace of the first lease that was renewed
 	total := 0
 	for _, l := range ix.keys().lives {
 		var own []int
@@ -132,12 +143,29 @@ func (ix *index) renewals(ev *evidence) int {
 		if ttl <= 0 || len(own) == 0 || l.to == forever && !ix.h.Complete {
 			continue
 		}
-		allowed := most*hold.Seconds()/ttl.Seconds() + 1
-		if float64(len(own)) <= allowed {
+		terms := hold.Seconds() / ttl.Seconds()
+		pace := float64(len(own)) / terms
+		who := place{l.node, l.holder}
+		usual, ok := first[who]
+		if !ok {
+			first[who], usual = pace, pace
+		}
+		most := ix.h.Header.Bounds.RenewalsPerTTL
+		switch {
+		case most > 0:
+		case pace > faster*usual:
+			most = usualRenewals
+		default:
+			most = mostRenewals
+		}
+		if float64(len(own)) <= most*terms+1 {
 			continue
 		}
 		cause := phrase("%s renewed one lease %d times in %v%s: %.1f times per TTL of %v, more than %g",
-			l.holder, len(own), hold, ix.on(l.node), float64(len(own))*ttl.Seconds()/hold.Seconds(), ttl, most)
+			l.holder, len(own), hold, ix.on(l.node), pace, ttl, most)
+		if pace > faster*usual {
+			cause += phrase(", and its first one %.1f times", usual)
+		}
 		ev.add(ix.rec(own[len(own)-1]).T, []string{l.holder}, cause, l.begin, own[0], own[len(own)-1])
 	}
 	return total
