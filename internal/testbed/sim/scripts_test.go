@@ -181,3 +181,26 @@ func TestScriptsInTransaction(t *testing.T) {
 		t.Errorf("%q\nwant %q", b.String(), want)
 	}
 }
+
+// BenchmarkEval compares the scripts here with those of miniredis, which makes a
+// Lua state for each.
+func BenchmarkEval(b *testing.B) {
+	body := scriptBodies[0]
+	for _, bench := range []struct {
+		name string
+		eval func(e *engine, args ...string) string
+	}{
+		{"here", func(e *engine, args ...string) string { return ask(e, &session{}, args...) }},
+		{"miniredis", native},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			e := mustEngine(b)
+			b.ReportAllocs()
+			for b.Loop() {
+				if got := bench.eval(e, "EVAL", body, "1", "k", "v"); got != ":0\r\n" {
+					b.Fatalf("%q", got)
+				}
+			}
+		})
+	}
+}
