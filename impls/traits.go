@@ -9,6 +9,7 @@ type Traits struct {
 	Renew     Renew
 	Wait      Wait
 	Quorum    bool // asks Env.Nodes and needs a majority
+	Extend    bool // it is an Extender: its leases can be prolonged on request
 	Fencing   bool // its leases carry a fencing number
 	Reentrant bool // the owner may acquire again what it holds
 	Shared    bool // has a shared mode

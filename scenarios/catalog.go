@@ -27,7 +27,7 @@ var order = []string{
 	"crash-no-ttl", "crash-between", "pause-between",
 	"delete-other", "get-del-window", "same-value",
 	"work-outlives-lease", "lease-too-long",
-	"renew-other", "renewal-dies", "renewal-after-release",
+	"renew-other", "renewal-dies", "renewal-after-release", "extend-on-request", "extend-expired",
 	"gc-pause", "gc-pause-tells", "gc-pause-late", "clock-jump-single",
 	"release-zero", "single-down", "oversell", "counter-200",
 }

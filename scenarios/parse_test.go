@@ -31,6 +31,7 @@ func TestParseReadsEveryField(t *testing.T) {
 			Resource: "stock", Initial: 200, Clients: 3, Rounds: 2, Stagger: time.Second, Work: 5 * time.Second,
 			SlowWork: SlowWork{Every: 4, Work: 3 * time.Second},
 			WorkOf:   map[string]time.Duration{"client-1": 35 * time.Second},
+			Extend:   2 * time.Second,
 			Heed:     true,
 		},
 		Needs:  map[string][]string{"renew": {"blind", "owned"}, "quorum": {"false"}},

@@ -69,7 +69,8 @@ type Workload struct {
 	Work     time.Duration // between reading the resource and writing it
 	SlowWork SlowWork      // some sections that take longer
 	WorkOf   map[string]time.Duration
-	Heed     bool // clients ask their lease before they write, and stop if it is over
+	Extend   time.Duration // while they work, clients prolong their lease this often, if the lock can; 0 for never
+	Heed     bool          // clients ask their lease before they write, and stop if it is over
 }
 
 // SlowWork makes every Every-th section of the run take Work instead.

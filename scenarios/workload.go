@@ -26,6 +26,7 @@ var workloadFields = []field[Workload]{
 	durationField("think", optional, anyTime, func(w *Workload) *time.Duration { return &w.Think }),
 	{name: "work", required: true, read: readWork},
 	{name: "slow-work", read: readSlowWork},
+	durationField("extend", optional, someTime, func(w *Workload) *time.Duration { return &w.Extend }),
 	{name: "heed", read: func(r *reader, n *yaml.Node, w *Workload) {
 		w.Heed, _ = r.flag(n, "heed")
 	}},

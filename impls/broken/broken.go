@@ -71,6 +71,7 @@ func Flaws() []Flaw {
 		ReleaseAlwaysOK, ReleaseNeverOK, ReleaseForgets, ReleasePrefix, ReleaseOtherKey, UntilOfReply, UntilDouble,
 		OwnKey, NoWait, IgnoresContext, SwallowsTheLease, GarbageErrors,
 		RenewAnybody, RenewOnce, RenewForever, LostNever, LostLate,
+		ExtendLie, ExtendAnew,
 		QuorumHalf, NoElapsedCheck, PartialRelease,
 	}
 }

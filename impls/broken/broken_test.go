@@ -20,6 +20,7 @@ func TestNoneIsSound(t *testing.T) {
 	}{
 		{broken.Single(broken.None), 1},
 		{broken.Renewing(broken.None), 1},
+		{broken.Extending(broken.None), 1},
 		{broken.Quorum(broken.None), 5},
 	} {
 		t.Run(tt.version.Name, func(t *testing.T) {

@@ -309,7 +309,7 @@ func TestRenewal(t *testing.T) {
 func TestExtend(t *testing.T) {
 	each(t, 0, func(t *testing.T, v impls.Version, w *world) {
 		ext, ok := w.a.(impls.Extender)
-		if want := v.Name == "redislock" || v.Name == "redsync"; ok != want {
+		if want := v.Traits.Extend; ok != want {
 			t.Fatalf("is an Extender: %v, want %v", ok, want)
 		}
 		if !ok {

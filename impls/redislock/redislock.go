@@ -40,6 +40,7 @@ var Version = impls.Version{
 		Release: impls.ReleaseAtomic,
 		Renew:   impls.RenewNone,
 		Wait:    impls.WaitPoll,
+		Extend:  true,
 	},
 	New: newLock,
 }

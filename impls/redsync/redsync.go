@@ -51,6 +51,7 @@ var Version = impls.Version{
 		Renew:   impls.RenewNone,
 		Wait:    impls.WaitPoll,
 		Quorum:  true,
+		Extend:  true,
 	},
 	New: newLock,
 }

@@ -142,7 +142,7 @@ func (c *client) section(ctx context.Context) {
 		return
 	}
 	over := c.watch(lease)
-	c.use(ctx, lease)
+	lease = c.use(ctx, lease)
 	close(over)
 	c.release(ctx, lease)
 }
@@ -217,27 +217,54 @@ func (c *client) watch(l impls.Lease) (over chan struct{}) {
 	return over
 }
 
-// use reads the resource, works, and writes it.
-func (c *client) use(ctx context.Context, l impls.Lease) {
+// use reads the resource, works, and writes it. It returns the lease as it was
+// last extended.
+func (c *client) use(ctx context.Context, l impls.Lease) impls.Lease {
 	c.tell(faults.Reading)
 	op := c.invoke(history.Record{Op: history.Read})
 	v, err := c.client.Read(ctx)
 	if err != nil {
 		op.end(err, history.Record{})
-		return
+		return l
 	}
 	op.end(nil, history.Record{Value: history.Int(v)})
 	w := c.run.Scenario.Workload
-	c.client.Sleep(workOf(w, c.name, c.run.sectionNumber(c.number, c.round)))
+	l, goOn := c.labour(ctx, l, workOf(w, c.name, c.run.sectionNumber(c.number, c.round)))
 	next, ok := c.change(v)
-	if !ok || w.Heed && !c.heed(l) {
-		return
+	if !ok || !goOn || w.Heed && !c.heed(l) {
+		return l
 	}
 	c.tell(faults.Writing)
 	c.client.Checkpoint()
 	op = c.invoke(history.Record{Op: history.Write, Value: history.Int(next), Fence: l.Fence})
 	op.end(c.client.Write(ctx, next, l.Fence), history.Record{})
 	c.tell(faults.Written)
+	return l
+}
+
+// labour works for d and extends the lease meanwhile, if the scenario says so and
+// the lock can. It reports false when the client heeds its lease and was told
+// that it is gone.
+func (c *client) labour(ctx context.Context, l impls.Lease, d time.Duration) (impls.Lease, bool) {
+	w := c.run.Scenario.Workload
+	lock, ok := c.lock.(impls.Extender)
+	for ok && w.Extend > 0 && d > w.Extend && ctx.Err() == nil {
+		c.client.Sleep(w.Extend)
+		d -= w.Extend
+		op := c.invoke(history.Record{Op: history.Extend, Key: c.run.Scenario.Lock.Key, Owner: c.client.Label(l.Owner)})
+		extended, err := lock.Extend(ctx, l)
+		c.client.Checkpoint()
+		learned := history.Record{}
+		if err == nil {
+			l, learned = extended, c.learned(extended)
+		}
+		op.end(err, learned)
+		if w.Heed && errors.Is(err, impls.ErrNotHeld) {
+			return l, false
+		}
+	}
+	c.client.Sleep(d)
+	return l, true
 }
 
 // change is what the section does to the resource. It is not done when there is

@@ -52,7 +52,7 @@ func TraitValues(t impls.Traits) map[string]string {
 		"ttl": string(t.TTL), "token": string(t.Token), "release": string(t.Release),
 		"renew": string(t.Renew), "wait": string(t.Wait),
 		"quorum": fmt.Sprint(t.Quorum), "fencing": fmt.Sprint(t.Fencing), "reentrant": fmt.Sprint(t.Reentrant),
-		"shared": fmt.Sprint(t.Shared), "fair": fmt.Sprint(t.Fair),
+		"shared": fmt.Sprint(t.Shared), "fair": fmt.Sprint(t.Fair), "extend": fmt.Sprint(t.Extend),
 	}
 }
 
@@ -65,6 +65,6 @@ func Traits() map[string][]string {
 		"release": {string(impls.ReleaseBlind), string(impls.ReleaseCheckThenDelete), string(impls.ReleaseAtomic)},
 		"renew":   {string(impls.RenewNone), string(impls.RenewBlind), string(impls.RenewOwned)},
 		"wait":    {string(impls.WaitNone), string(impls.WaitPoll), string(impls.WaitNotify)},
-		"quorum":  flag, "fencing": flag, "reentrant": flag, "shared": flag, "fair": flag,
+		"quorum":  flag, "fencing": flag, "reentrant": flag, "shared": flag, "fair": flag, "extend": flag,
 	}
 }

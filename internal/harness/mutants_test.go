@@ -68,6 +68,15 @@ var (
 	pausedRenewal = plain("paused-renewal", workload(func(w *scenarios.Workload) { w.Work = 25 * time.Second }),
 		with(pause("client-1", 40*time.Second, wire("client-1", faults.Wire{Command: 1, During: faults.InHold, Point: faults.BeforeSend}))))
 
+	// client-1 stands still past its lease; when it wakes and extends it, client-2
+	// has the lock.
+	pausedExtension = plain("paused-extension", workload(func(w *scenarios.Workload) { w.Work, w.Extend = 25*time.Second, 10*time.Second }),
+		with(pause("client-1", 40*time.Second, when("client-1", faults.Acquired, 5*time.Second))))
+
+	// The same, but client-2 has come and gone meanwhile: the key is free.
+	extensionAfterGap = plain("extension-after-a-gap", workload(func(w *scenarios.Workload) { w.Work, w.Extend = 6*time.Second, 4*time.Second }),
+		with(pause("client-1", 50*time.Second, when("client-1", faults.Acquired, time.Second))))
+
 	// client-1 is cut off while it works, hears so from its own lock, and asks
 	// before it writes.
 	cutOff = plain("cut-off", workload(func(w *scenarios.Workload) { w.Work, w.Heed = 40*time.Second, true }),
@@ -131,6 +140,8 @@ var mutants = []mutant{
 	{broken.UntilOfReply, broken.Single, quietly, "honesty", "client-1", "longer than"},
 	{broken.UntilDouble, broken.Single, quietly, "honesty", "client-1", "longer than"},
 	{broken.UntilDouble, broken.Single, overrun, "mutual-exclusion", "client-1", "the key expired"},
+	{broken.ExtendLie, broken.Extending, pausedExtension, "honesty", "client-1", "it had ended: the key expired"},
+	{broken.ExtendAnew, broken.Extending, extensionAfterGap, "honesty", "client-1", "it had ended: the key expired"},
 	{broken.OwnKey, broken.Single, quietly, "mutual-exclusion", "client-1", ""},
 	{broken.NoWait, broken.Single, crash, "availability", "client-1", "no running client held the lock"},
 	{broken.SwallowsTheLease, broken.Single, impatient, "availability", "client-1", "the key of client-1"},
