@@ -17,6 +17,7 @@ type Run struct {
 	Testbed    string                     `json:"testbed"`
 	Seed       uint64                     `json:"seed"`
 	AsExpected bool                       `json:"as_expected"`
+	Verdict    checker.Verdict            `json:"verdict"`             // the worst of Verdicts
 	Undecided  string                     `json:"undecided,omitempty"` // why the run's outcome cannot be judged
 	Verdicts   map[string]checker.Verdict `json:"verdicts"`
 	Expected   map[string]checker.Verdict `json:"expected,omitempty"` // empty for a lock that is not in the catalogue

@@ -149,5 +149,6 @@ func checkFile(path string, names []string) (*reports.Run, error) {
 		r.Figures = append(r.Figures, res.Figures...)
 		r.AsExpected = r.AsExpected && res.Verdict == checker.Holds
 	}
+	r.Verdict = worst(r.Verdicts)
 	return r, nil
 }

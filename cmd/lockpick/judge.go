@@ -38,7 +38,20 @@ func judged(j job, out *harness.Outcome) reports.Run {
 		}
 		r.AsExpected = r.AsExpected && res.Verdict == want
 	}
+	r.Verdict = worst(r.Verdicts)
 	return r
+}
+
+// worst merges the verdicts of a run.
+func worst(verdicts map[string]checker.Verdict) checker.Verdict {
+	if len(verdicts) == 0 {
+		return checker.Unknown
+	}
+	merged := checker.Holds
+	for _, v := range verdicts {
+		merged = checker.Merge(merged, v)
+	}
+	return merged
 }
 
 // status is the exit status that a summary asks for.
