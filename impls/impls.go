@@ -86,16 +86,25 @@ func (c Config) Validate() error {
 	return nil
 }
 
+// Redis is go-redis' client. Behind it is always a redis.UniversalClient, and a
+// version that needs the rest of it, such as Watch or Subscribe, asserts it to
+// that. It is the smaller interface because each package that mentions the larger
+// one takes two seconds to compile, and a newcomer compiles them all.
+type Redis interface {
+	redis.Cmdable
+	Do(ctx context.Context, args ...any) *redis.Cmd
+}
+
 // Env is the world a version may touch: its client's servers and dice. It is
 // safe for concurrent use.
 type Env interface {
 	// Redis is the topology's entry point: the single node, or the primary that
 	// Sentinel names.
-	Redis() redis.UniversalClient
+	Redis() Redis
 
 	// Nodes are the independent primaries, for quorum locks. With one node it
 	// has the one element that Redis returns.
-	Nodes() []redis.UniversalClient
+	Nodes() []Redis
 
 	// Owner is this client's unique name. It stays the same for all its leases.
 	Owner() string

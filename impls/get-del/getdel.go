@@ -42,7 +42,7 @@ var Version = impls.Version{
 }
 
 type lock struct {
-	client redis.UniversalClient
+	client impls.Redis
 	uuid   func() string
 	cfg    impls.Config
 }

@@ -17,8 +17,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"lockpick/impls"
 	"lockpick/impls/internal/owned"
 )
@@ -41,7 +39,7 @@ var Version = impls.Version{
 }
 
 type lock struct {
-	client redis.UniversalClient
+	client impls.Redis
 	uuid   func() string
 	cfg    impls.Config
 }

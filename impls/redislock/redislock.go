@@ -22,7 +22,6 @@ import (
 	"time"
 
 	bsm "github.com/bsm/redislock"
-	"github.com/redis/go-redis/v9"
 
 	"lockpick/impls"
 )
@@ -46,7 +45,7 @@ var Version = impls.Version{
 }
 
 type lock struct {
-	client redis.UniversalClient
+	client impls.Redis
 	token  func() string
 	cfg    impls.Config
 

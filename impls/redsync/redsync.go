@@ -29,6 +29,7 @@ import (
 	lib "github.com/go-redsync/redsync/v4"
 	libredis "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
 
 	"lockpick/impls"
 )
@@ -82,7 +83,7 @@ func newLock(env impls.Env, cfg impls.Config) (impls.Lock, error) {
 	}
 	l := &lock{token: env.Token, cfg: cfg, dice: env.Rand("redsync"), held: make(map[string]*held)}
 	for _, node := range env.Nodes() {
-		l.pools = append(l.pools, goredis.NewPool(node))
+		l.pools = append(l.pools, goredis.NewPool(node.(redis.UniversalClient)))
 	}
 	if len(l.pools) == 0 {
 		return nil, fmt.Errorf("redsync needs at least one node")

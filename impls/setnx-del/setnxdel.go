@@ -22,8 +22,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"lockpick/impls"
 )
 
@@ -48,7 +46,7 @@ var Version = impls.Version{
 }
 
 type lock struct {
-	client redis.UniversalClient
+	client impls.Redis
 	cfg    impls.Config
 }
 

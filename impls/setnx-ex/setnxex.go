@@ -21,8 +21,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"lockpick/impls"
 )
 
@@ -44,7 +42,7 @@ var Version = impls.Version{
 }
 
 type lock struct {
-	client redis.UniversalClient
+	client impls.Redis
 	uuid   func() string
 	cfg    impls.Config
 }

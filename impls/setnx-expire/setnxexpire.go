@@ -20,8 +20,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"lockpick/impls"
 )
 
@@ -46,7 +44,7 @@ var Version = impls.Version{
 }
 
 type lock struct {
-	client redis.UniversalClient
+	client impls.Redis
 	cfg    impls.Config
 }
 

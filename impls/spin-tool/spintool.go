@@ -26,8 +26,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"lockpick/impls"
 	"lockpick/impls/internal/owned"
 )
@@ -50,7 +48,7 @@ var Version = impls.Version{
 }
 
 type lock struct {
-	client redis.UniversalClient
+	client impls.Redis
 	uuid   func() string
 	cfg    impls.Config
 }

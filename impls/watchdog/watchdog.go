@@ -37,8 +37,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"lockpick/impls"
 	"lockpick/impls/internal/background"
 	"lockpick/impls/internal/owned"
@@ -62,7 +60,7 @@ var Version = impls.Version{
 }
 
 type lock struct {
-	client   redis.UniversalClient
+	client   impls.Redis
 	uuid     func() string
 	cfg      impls.Config
 	renewing *background.Group

@@ -250,7 +250,7 @@ func takeMulti(ctx context.Context, v *variant, token string) (bool, error) {
 // takeWatch looks first and sets only if nobody else did meanwhile.
 func takeWatch(ctx context.Context, v *variant, token string) (bool, error) {
 	taken := false
-	err := v.env.Redis().Watch(ctx, func(tx *redis.Tx) error {
+	err := v.env.Redis().(redis.UniversalClient).Watch(ctx, func(tx *redis.Tx) error {
 		n, err := tx.Exists(ctx, v.cfg.Key).Result()
 		if err != nil || n > 0 {
 			taken = n > 0
@@ -288,7 +288,7 @@ func giveHash(ctx context.Context, v *variant, token string) (bool, error) {
 // giveWatch deletes the key only if it is still as it was when it was compared.
 func giveWatch(ctx context.Context, v *variant, token string) (bool, error) {
 	ours := false
-	err := v.env.Redis().Watch(ctx, func(tx *redis.Tx) error {
+	err := v.env.Redis().(redis.UniversalClient).Watch(ctx, func(tx *redis.Tx) error {
 		holder, err := tx.Get(ctx, v.cfg.Key).Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
 			return err

@@ -21,6 +21,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"lockpick/impls"
 )
 
 // ErrCut is the error of a command that a test cuts off.
@@ -67,7 +69,7 @@ type Command struct {
 // Env is one client's world. It implements impls.Env.
 type Env struct {
 	owner   string
-	clients []redis.UniversalClient
+	clients []impls.Redis
 	tokens  atomic.Int64
 
 	mu      sync.Mutex
@@ -98,10 +100,10 @@ func (w *World) Env(owner string) *Env {
 }
 
 // Redis is the first node.
-func (e *Env) Redis() redis.UniversalClient { return e.clients[0] }
+func (e *Env) Redis() impls.Redis { return e.clients[0] }
 
 // Nodes is all nodes.
-func (e *Env) Nodes() []redis.UniversalClient { return e.clients }
+func (e *Env) Nodes() []impls.Redis { return e.clients }
 
 // Owner is the client's name.
 func (e *Env) Owner() string { return e.owner }

@@ -40,8 +40,8 @@ type client struct {
 	counted  uint64 // the section of the newest command that left
 	commands int    // that left since the start of the run
 	ofPhase  int    // of them in the section counted
-	single   redis.UniversalClient
-	nodes    []redis.UniversalClient
+	single   impls.Redis
+	nodes    []impls.Redis
 
 	tokens atomic.Int64
 }
@@ -236,9 +236,9 @@ func (c *client) Rand(name string) *rand.Rand {
 // env is what the client's lock sees of the world.
 type env struct{ *client }
 
-func (e env) Redis() redis.UniversalClient   { return e.single }
-func (e env) Nodes() []redis.UniversalClient { return append([]redis.UniversalClient(nil), e.nodes...) }
-func (e env) Owner() string                  { return e.name }
+func (e env) Redis() impls.Redis   { return e.single }
+func (e env) Nodes() []impls.Redis { return slices.Clone(e.nodes) }
+func (e env) Owner() string        { return e.name }
 
 // Token implements impls.Env.
 func (e env) Token() string {

@@ -26,7 +26,7 @@ import (
 var outside = context.Background()
 
 // raw returns the client's own go-redis client, for commands of a test's own.
-func raw(t testing.TB, w testbed.World, client string) redis.UniversalClient {
+func raw(t testing.TB, w testbed.World, client string) impls.Redis {
 	t.Helper()
 	return mustLock(t, w, client).(*plain).env.Redis()
 }
