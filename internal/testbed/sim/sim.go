@@ -203,24 +203,24 @@ func refused(engines []*engine) string {
 	return ""
 }
 
-// verdict says what the end of the bubble means when all clients were done. A
-// client that was killed has an excuse for what it left.
+// verdict says what the end of the bubble means when all clients were done. Who
+// waits for ever in it may be of a client that was killed, which is an excuse;
+// who did not stop speaking is known by name.
 func (w *world) verdict(err error) error {
-	left := errors.Is(err, bubble.ErrDeadlock)
+	killed := false
 	for _, c := range w.clients {
-		if c.struck {
-			if left {
-				return nil
-			}
-			continue
+		if !c.struck && c.spoken > maxSpoken {
+			return testbed.ErrLeft
 		}
-		left = left || c.spoken > maxSpoken
+		killed = killed || c.struck
 	}
 	switch {
-	case left:
-		return testbed.ErrLeft
-	default:
+	case !errors.Is(err, bubble.ErrDeadlock):
 		return err
+	case killed:
+		return nil
+	default:
+		return testbed.ErrLeft
 	}
 }
 
