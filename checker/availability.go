@@ -14,11 +14,12 @@ func availability() Check {
 		Name:    "availability",
 		Letter:  "A",
 		Promise: "A client that wants a lock which no running client holds gets it within a bound.",
-		How: "From every acquire of a client that was neither paused nor dead meanwhile, the time is taken away in which " +
+		How: "From every acquire of a client that did not die meanwhile, the time is taken away in which it was paused or " +
 			"some running client believed in a lease. The longest stretch that is left must not exceed the header's bound, " +
 			"by default twice the TTL, or 60 s without a TTL. And no acquire may end without the lock when no running " +
 			"client had it, was getting it, or was giving it back at any time of the call. Nor may it be refused before half " +
-			"of the time has passed that the clients were to try for. The probe does not count. " +
+			"of the time has passed that the clients were to try for. An acquire during which its client was paused or called " +
+			"off may fail. The probe does not count, nor does an acquire inside of a lease. " +
 			"Unknown when there was no such acquire.",
 		judge: judgeAvailability,
 	}
@@ -32,7 +33,7 @@ func judgeAvailability(ix *index) Result {
 	var longest time.Duration
 	for i := range ix.ops {
 		o := &ix.ops[i]
-		if o.name != history.Acquire || o.client.probe() {
+		if o.name != history.Acquire || o.client.probe() || ix.inside(o) {
 			continue
 		}
 		acquires++
@@ -44,15 +45,21 @@ func judgeAvailability(ix *index) Result {
 		default: // still at it
 		}
 		wait := span{o.from, max(o.from, min(o.to, ix.stopped()))}
-		if o.client.disturbed(wait) || !ix.h.Complete && o.to >= ix.end {
-			continue // or nobody knows yet whether it was
+		if o.client.crashed <= wait.to || !ix.h.Complete && o.to >= ix.end {
+			continue // or nobody knows yet whether it did
 		}
 		judged++
-		gap := longestGap(wait, held)
+		gap := span{wait.from, wait.from}
+		for _, s := range union(o.client.running(wait)) { // a pause of no length splits nothing
+			if g := longestGap(s, held); g.length() > gap.length() {
+				gap = g
+			}
+		}
 		longest = max(longest, gap.length())
 		switch {
 		case gap.length() > bound:
 			ix.tellWait(&ev, o, gap)
+		case o.client.disturbed(wait): // who knows what it missed
 		case (o.outcome == history.Fail || o.outcome == history.Unknown) && !meetsAny(wait, near):
 			ix.tellFalseFailure(&ev, o)
 		case o.outcome == history.Fail && wait.length() < ix.h.Header.Lock.Wait/2:
@@ -143,7 +150,7 @@ func (ix *index) tellFalseFailure(ev *evidence, o *op) {
 // faults that were in force.
 func (ix *index) blame(o *op, s span) (who, why string, record int) {
 	at := s.from + s.length()/2
-	if lives := ix.keys().livesAt(at); len(lives) > 0 {
+	if lives := ix.livesAt(at); len(lives) > 0 {
 		return lives[0].holder, ": " + ix.keeper(at), lives[0].begin
 	}
 	for i := range ix.leases {

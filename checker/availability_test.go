@@ -37,13 +37,17 @@ func dumbAvailability(h *history.History) Verdict {
 				until, failed = e.T, e.Kind != history.OK
 			}
 		}
-		if !allRunning(h, r.Who, r.T, until) {
+		if crashedBy(h, r.Who, until) {
 			continue
 		}
 		judged = true
 		free := time.Duration(0)
 		for now := r.T; now < until; now++ {
 			free++
+			if !running(h, r.Who, now) {
+				free = 0
+				continue
+			}
 			if slices.ContainsFunc(h.Header.Workload.Clients, func(c string) bool {
 				return believes(h, c, now) && running(h, c, now)
 			}) {
@@ -53,7 +57,7 @@ func dumbAvailability(h *history.History) Verdict {
 				verdict = Violated
 			}
 		}
-		if failed && !touches(h, r.T, until) {
+		if failed && allRunning(h, r.Who, r.T, until) && !touches(h, r.T, until) {
 			verdict = Violated
 		}
 	}
@@ -78,6 +82,13 @@ func running(h *history.History, name string, t time.Duration) bool {
 		}
 	}
 	return !paused
+}
+
+// crashedBy says whether the client was dead at t.
+func crashedBy(h *history.History, name string, t time.Duration) bool {
+	return slices.ContainsFunc(h.Records, func(r history.Record) bool {
+		return r.Target == name && r.Op == "crash" && r.T <= t
+	})
 }
 
 // allRunning is strict: a fault that only touches the time counts.

@@ -21,11 +21,15 @@ func All() []Check {
 	return []Check{
 		mutualExclusion(),
 		staleUse(),
+		linearizability(),
 		ownership(),
 		honesty(),
 		noDeadlock(),
 		noOrphan(),
 		noLostUpdate(),
+		fencing(),
+		fairness(),
+		reentrancy(),
 		availability(),
 		footprint(),
 	}

@@ -27,7 +27,7 @@ func TestAllIsInOrder(t *testing.T) {
 			t.Errorf("Lookup(%q) = %q, %t", c.Name, found.Letter, ok)
 		}
 	}
-	want := "M mutual-exclusion, S stale-use, O ownership, H honesty, D no-deadlock, K no-orphan, L no-lost-update, A availability, F footprint"
+	want := "M mutual-exclusion, S stale-use, Z linearizable, O ownership, H honesty, D no-deadlock, K no-orphan, L no-lost-update, N fencing, Q fairness, R reentrancy, A availability, F footprint"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("All() = %v", got)
 	}
@@ -133,22 +133,29 @@ func TestNonsense(t *testing.T) {
 		history.Acquire, history.Release, history.Extend, history.Read, history.Write, history.Lost, history.Done,
 		history.Command, history.Apply, history.Keys, history.Granted, history.Replaced, history.Renewed,
 		history.Shortened, history.Deleted, history.Expired, history.Quiet, history.Looked, "pause", "crash",
+		history.Change, history.Role, history.Load, history.Push, history.Sentry, "cancel",
 	}
 	kinds := []history.Kind{
 		history.Invoke, history.OK, history.Fail, history.Unknown,
 		history.Observe, history.Observe, history.Observe, history.Fault, history.Note,
 	}
-	texts := []string{"", history.Struck, history.Healed, history.AfterLease}
+	texts := []string{"", history.Struck, history.Healed, history.AfterLease, history.Primary, history.Replica}
 	for seed := range uint64(1_000) {
 		s := newScript(seed, "client-1")
 		s.h.Header.Topology.Quorum = s.IntN(3)
+		s.h.Header.Topology.Nodes = []string{"redis-1", "redis-9"}
+		s.h.Header.Topology.Primary = []string{"", "redis-1", "redis-7"}[s.IntN(3)]
+		if s.IntN(2) == 0 {
+			s.h.Header.Lock.Also = []string{"l"}
+		}
 		pick := func(list []string) string { return list[s.IntN(len(list))] }
 		for range 40 {
 			s.tick()
 			r := history.Record{
 				Who: pick(names), Op: pick(ops), Kind: kinds[s.IntN(len(kinds))], ID: s.IntN(6), Round: s.IntN(2),
-				Key: "k", Owner: pick([]string{"", "a", "b=1"}), Holder: pick(names), Client: pick(names), Target: pick(names),
+				Key: pick([]string{"k", "k", "l", "k:q"}), Owner: pick([]string{"", "a", "b=1", "a=1 b=1"}), Holder: pick(names), Client: pick(names), Target: pick(names),
 				TTL: time.Duration(s.IntN(4) - 1), Until: time.Duration(s.IntN(40)), Text: pick(texts),
+				Depth: s.IntN(3), Shared: s.IntN(4) == 0, Fence: uint64(s.IntN(3)), Connections: s.IntN(3),
 			}
 			if s.IntN(2) == 0 {
 				r.Value = history.Int(int64(s.IntN(3)))

@@ -69,6 +69,14 @@ func undecided(reason string, figures ...Figure) Result {
 	return Result{Verdict: Unknown, Reason: reason, Figures: figures}
 }
 
+// idle is the Result of a check whose promise nothing in the history puts to the
+// test.
+func idle(reason string, figures ...Figure) Result {
+	res := undecided(reason, figures...)
+	res.Idle = true
+	return res
+}
+
 // phrase is fmt.Sprintf for people: it rounds durations to what can be read. The
 // records that a finding names have the nanoseconds.
 func phrase(format string, args ...any) string {

@@ -37,6 +37,8 @@ func (ix *index) fault(i int) {
 	ix.faults = append(ix.faults, fault{span{r.T, forever}, r.Op, r.Target, i})
 	switch {
 	case c == nil:
+	case r.Op == "cancel":
+		c.cancelled = append(c.cancelled, span{r.T, r.T})
 	case r.Op == "pause":
 		c.paused = append(c.paused, span{r.T, forever})
 	case r.Op == "crash":
@@ -54,7 +56,7 @@ func (ix *index) faultsIn(s span, names ...string) string {
 			continue
 		}
 		for _, n := range names {
-			if f.target == n || strings.HasPrefix(f.target, n+" ") || strings.HasSuffix(f.target, " "+n) {
+			if f.names(n) {
 				parts = append(parts, f.String())
 				break
 			}
@@ -64,6 +66,61 @@ func (ix *index) faultsIn(s span, names ...string) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// names reports whether the fault's target is, or contains, a client or node of
+// that name.
+func (f fault) names(name string) bool {
+	for word := range strings.FieldsSeq(f.target) {
+		if strings.TrimRight(word, ",:") == name {
+			return true
+		}
+	}
+	return false
+}
+
+// troubles is when something was broken, for everybody and for one client.
+type troubles struct {
+	all []span
+	of  map[*client][]span
+}
+
+// troubles arranges the faults by whom they may have kept from the lock: those
+// that name clients, those clients; every other one, and one that parts the
+// network, everybody.
+func (ix *index) troubles() *troubles {
+	if ix.trouble != nil {
+		return ix.trouble
+	}
+	t := &troubles{of: map[*client][]span{}}
+	for _, f := range ix.faults {
+		alone := false
+		for _, c := range ix.clients {
+			if f.name != "partition" && f.names(c.name) {
+				t.of[c] = append(t.of[c], f.span)
+				alone = true
+			}
+		}
+		if !alone {
+			t.all = append(t.all, f.span)
+		}
+	}
+	t.all = union(t.all)
+	for c, spans := range t.of {
+		t.of[c] = union(spans)
+	}
+	ix.trouble = t
+	return t
+}
+
+// until returns the beginning of s, up to the first trouble of the client.
+func (t *troubles) until(c *client, s span) span {
+	for _, spans := range [][]span{t.all, t.of[c]} {
+		if k := firstAfter(spans, s.from); k < len(spans) {
+			s.to = min(s.to, spans[k].from)
+		}
+	}
+	return s
 }
 
 func (f fault) String() string {

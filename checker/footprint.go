@@ -2,9 +2,6 @@ package checker
 
 import (
 	"cmp"
-	"math"
-	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -33,8 +30,10 @@ func footprint() Check {
 		How: "Counts, always. Violated when code of the lock still runs, or waits, after its Close; when a client that has " +
 			"given back every lease and has no operation open sends a command; when one lease is renewed more often in one " +
 			"TTL than the header's bound, with one more allowed (without a bound: more than 4 times and half as often again " +
-			"as its client's first lease was, or more than 12 times); or when a grant costs more commands on average than " +
-			"the header's bound, which has no default. Unknown when no node was observed.",
+			"as its client's first lease was, or more than 12 times); when a grant costs more commands on average than " +
+			"the header's bound; or when a node had more connections or subscriptions open at once than the header's bounds, " +
+			"none of which has a default. Its figures are of the clients, without the probe, and until they have stopped. " +
+			"Unknown when no node was observed.",
 		judge: judgeFootprint,
 	}
 }
@@ -44,27 +43,37 @@ func judgeFootprint(ix *index) Result {
 	commands := ix.background(&ev)
 	renewals := ix.renewals(&ev)
 	ix.leftovers(&ev)
-	grants := 0
-	for i := range ix.leases {
-		if !ix.leases[i].client.probe() {
-			grants++
-		}
-	}
-	figures := ix.costs(grants)
-	if ix.observed {
-		figures = append(figures, Figure{Name: "renewals", Value: float64(renewals)})
-		if grants > 0 {
-			each := float64(commands) / float64(grants)
-			figures = append(figures, Figure{Name: "commands per acquire", Value: each})
-			if most := ix.h.Header.Bounds.CommandsPerAcquire; most > 0 && each > most && ix.h.Complete {
-				ev.add(ix.end, nil, phrase("a grant cost %.1f commands on average, more than %g: %d commands for %d grants", each, most, commands, grants))
-			}
-		}
-	}
+	ix.load(&ev)
+	figures := ix.figures(commands, renewals)
 	if !ix.observed {
 		return undecided("no node's record of the commands", figures...)
 	}
+	most := ix.h.Header.Bounds.CommandsPerAcquire
+	if grants := ix.grants(); most > 0 && grants > 0 && ix.h.Complete {
+		if each := float64(commands) / float64(grants); each > most {
+			ev.add(ix.end, nil, phrase("a grant cost %.1f commands on average, more than %g: %d commands for %d grants", each, most, commands, grants))
+		}
+	}
 	return ev.result(figures...)
+}
+
+// load finds nodes that had to bear more than they may, each once.
+func (ix *index) load(ev *evidence) {
+	bounds := ix.h.Header.Bounds
+	told := map[place]bool{}
+	judge := func(i, n, most int, what string) {
+		r := ix.rec(i)
+		if at := (place{r.Who, what}); most > 0 && n > most && !told[at] {
+			told[at] = true
+			ev.add(r.T, nil, phrase("%s had %d %s open at once, more than %d", r.Who, n, what, most), i)
+		}
+	}
+	for i := range ix.h.Records {
+		if r := ix.rec(i); r.Kind == history.Observe && r.Op == history.Load && ix.nodes[r.Who] {
+			judge(i, r.Connections, bounds.Connections, "connections")
+			judge(i, r.Subscriptions, bounds.Subscriptions, "subscriptions")
+		}
+	}
 }
 
 // background finds commands of clients that hold nothing and do nothing, and
@@ -134,7 +143,7 @@ func (ix *index) renewals(ev *evidence) int {
 	for _, l := range ix.keys().lives {
 		var own []int
 		for _, m := range l.terms {
-			if m.op == history.Renewed && m.by == l.holder && !ix.acquiring(l.holder, m.at) {
+			if m.op == history.Renewed && m.by == l.holder && !ix.settingUp(l.holder, m.at) {
 				own = append(own, m.record)
 			}
 		}
@@ -171,75 +180,10 @@ func (ix *index) renewals(ev *evidence) int {
 	return total
 }
 
-// acquiring reports whether the client was inside an acquire at t: the TTL that
-// a second command sets is no renewal.
-func (ix *index) acquiring(name string, t time.Duration) bool {
-	c := ix.clients[name]
-	if c == nil {
-		return false
-	}
-	ops := ix.opsOf(c)
-	n := sort.Search(len(ops), func(k int) bool { return ix.ops[ops[k]].from > t }) - 1
-	for n >= 0 && ix.ops[ops[n]].name != history.Acquire {
-		n--
-	}
-	return n >= 0 && ix.ops[ops[n]].open(t)
-}
-
-// costs are the figures that an operator watches.
-func (ix *index) costs(grants int) []Figure {
-	var waits, holds []time.Duration
-	var ended, gaveUp, refused float64
-	for i := range ix.ops {
-		o := &ix.ops[i]
-		if o.client.probe() || o.outcome == "" {
-			continue
-		}
-		switch o.name {
-		case history.Acquire:
-			ended++
-			waits = append(waits, o.length())
-			if o.outcome != history.OK {
-				gaveUp++
-			}
-		case history.Release:
-			if o.outcome == history.Fail {
-				refused++
-			}
-		}
-	}
-	for i := range ix.holds {
-		if !ix.holder(i).probe() {
-			holds = append(holds, ix.holds[i].length())
-		}
-	}
-	figures := []Figure{
-		{Name: "grants", Value: float64(grants)},
-		{Name: "releases refused", Value: refused},
-	}
-	if len(holds) > 0 {
-		figures = append(figures,
-			Figure{Name: "hold time, mean", Value: mean(holds), Unit: "s"},
-			Figure{Name: "hold time, p99", Value: p99(holds), Unit: "s"})
-	}
-	if ended > 0 {
-		figures = append(figures,
-			Figure{Name: "wait time, mean", Value: mean(waits), Unit: "s"},
-			Figure{Name: "gave up", Value: 100 * gaveUp / ended, Unit: "%"})
-	}
-	return figures
-}
-
-func mean(ds []time.Duration) float64 {
-	sum := 0.0
-	for _, d := range ds {
-		sum += d.Seconds()
-	}
-	return sum / float64(len(ds))
-}
-
-// p99 sorts ds in place.
-func p99(ds []time.Duration) float64 {
-	slices.Sort(ds)
-	return ds[int(math.Ceil(0.99*float64(len(ds))))-1].Seconds()
+// settingUp reports whether the client was inside an acquire at t, or inside a
+// release that only counts: the TTL that a second command sets then is no
+// renewal.
+func (ix *index) settingUp(name string, t time.Duration) bool {
+	o := ix.busyAt(name, t)
+	return o != nil && (o.name == history.Acquire || ix.nests(o))
 }

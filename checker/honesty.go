@@ -14,8 +14,9 @@ func honesty() Check {
 		How: "Client and node records side by side. Acquire ok: at some instant of the call a quorum held the owner's " +
 			"value. Until: not later than the servers' expiry as they knew it then, with no slack. Acquire refused: no " +
 			"quorum still holds a value of this call. Extend ok: the servers held it without a gap. Release ok: this call " +
-			"removed the value; release refused: it did not. An unknown outcome promises nothing. Unknown when no node " +
-			"was observed.",
+			"removed the value, and every key where several are locked as one; release refused: it did not, nor did the " +
+			"nodes that it spoke to hold the value all the while. Of nodes that " +
+			"have roles only what a primary held counts. An unknown outcome promises nothing. Unknown when no node was observed.",
 		judge: judgeHonesty,
 	}
 }
@@ -46,10 +47,11 @@ func judgeHonesty(ix *index) Result {
 	return ev.result()
 }
 
-// judgeGrant: acquire said ok.
+// judgeGrant: acquire said ok. One that nests in a lease was granted if that
+// lease still was.
 func (ix *index) judgeGrant(ev *evidence, o *op) {
 	l := &ix.leases[o.lease]
-	if _, ok := ix.served(l); !ok {
+	if _, ok := newestIn(ix.reigns(l.client.name, l.owner), o.span); !ok {
 		cause := phrase("%s was told at %v that it has the lock, but %s", o.client.name, o.to, ix.shortfall(l, o))
 		ev.add(o.to, []string{o.client.name}, cause, o.begin, o.end)
 		return
@@ -59,20 +61,23 @@ func (ix *index) judgeGrant(ev *evidence, o *op) {
 
 // shortfall says how near to a quorum a client's value came during o.
 func (ix *index) shortfall(l *lease, o *op) string {
-	nodes := map[string]bool{}
+	nodes, places := map[string]bool{}, map[place]bool{}
 	for _, life := range ix.keys().of(l.client.name, l.owner) {
 		if life.meets(o.span) {
-			nodes[life.node] = true
+			nodes[life.node], places[life.place] = true, true
 		}
 	}
-	if len(nodes) > 0 {
+	switch {
+	case len(nodes) >= ix.h.Header.Topology.Quorum:
+		return phrase("only %d of %d keys had its value", len(places), ix.together()*len(nodes))
+	case len(nodes) > 0:
 		return phrase("only %d of %d nodes held its value, and %d are needed",
 			len(nodes), len(ix.nodes), ix.h.Header.Topology.Quorum)
 	}
 	text := "the servers did not hold its value"
 	for _, life := range ix.keys().lives {
 		if life.meets(o.span) && life.holder != "" {
-			return phrase("%s: at that time the key was that of %s", text, life.holder)
+			return phrase("%s: at that time %s was that of %s", text, ix.the(life), life.holder)
 		}
 	}
 	return text
@@ -109,20 +114,16 @@ func (ix *index) lastTerm(l *lease, t time.Duration) int {
 
 // judgeRefusal: acquire said that it was definitely not granted.
 func (ix *index) judgeRefusal(ev *evidence, o *op) {
-	nodes := map[string]*life{}
-	for _, life := range ix.keys().of(o.client.name, "") {
-		if o.covers(life.from) && life.to > o.to && ix.sent(life) >= o.from {
-			nodes[life.node] = life
-		}
-	}
-	if quorum := ix.h.Header.Topology.Quorum; len(nodes) == 0 || len(nodes) < quorum {
-		return
-	}
+	var left []*life
 	records := []int{o.begin, o.end}
-	for _, name := range ix.h.Header.Topology.Nodes {
-		if l := nodes[name]; l != nil {
-			records = append(records, l.begin)
+	for _, life := range ix.keys().of(o.client.name, "") {
+		if o.covers(life.from) && life.since == life.from && life.to > o.to && ix.sent(life) >= o.from {
+			left = append(left, life)
+			records = append(records, life.begin)
 		}
+	}
+	if nodes := ix.heldBy(left); nodes == 0 || nodes < ix.h.Header.Topology.Quorum {
+		return
 	}
 	cause := phrase("%s was told at %v that it does not have the lock, but the servers had granted it and still held it", o.client.name, o.to)
 	ev.add(o.to, []string{o.client.name}, cause+quoted(ix.rec(o.end).Error), records...)
@@ -175,34 +176,39 @@ func (ix *index) prolonged(l *lease, o *op, t time.Duration) bool {
 // removal is what a release did to the value that it was to remove.
 type removal struct {
 	removed []*life // by this client, during the call
-	left    int     // nodes that still held the value when it returned
+	left    *life   // one that was still there when it returned; nil when there was none
+	nodes   int     // that had one still
 	last    *life   // the newest that had ended before; nil when there was none
 }
 
 func (ix *index) removalOf(o *op) removal {
 	var out removal
+	nodes := map[string]bool{}
 	for _, l := range ix.keys().of(o.client.name, ix.rec(o.begin).Owner) {
 		switch {
 		case l.from > o.to:
 		case l.to > o.to:
-			out.left++
+			out.left = l
+			nodes[l.node] = true
 		case l.to >= o.from && l.by == o.client.name && (l.how == deleted || l.how == replaced):
 			out.removed = append(out.removed, l)
 		case out.last == nil || l.to >= out.last.to:
 			out.last = l
 		}
 	}
+	out.nodes = len(nodes)
 	return out
 }
 
-// judgeRelease: release said ok.
+// judgeRelease: release said ok. Where nodes have roles it spoke to one of them,
+// and what an old primary still has proves nothing.
 func (ix *index) judgeRelease(ev *evidence, o *op) {
-	if ix.nested(o) {
+	if ix.owesMore(o) {
 		return
 	}
 	r := ix.removalOf(o)
 	quorum := ix.h.Header.Topology.Quorum
-	if len(r.removed) > 0 && r.left < quorum {
+	if len(r.removed) > 0 && (r.nodes < quorum || ix.ordered) {
 		return
 	}
 	if ev.full() {
@@ -212,6 +218,7 @@ func (ix *index) judgeRelease(ev *evidence, o *op) {
 	who := []string{o.client.name}
 	cause := phrase("%s was told at %v that it gave the lock back, but ", o.client.name, o.to)
 	records := []int{o.begin, o.end}
+	promoted, turned := ix.without(o.client.name, ix.rec(o.begin).Owner, o.to)
 	switch victim := ix.deletedInstead(o); {
 	case victim != nil:
 		cause += phrase("it deleted the key of %s instead", victim.holder)
@@ -220,8 +227,13 @@ func (ix *index) judgeRelease(ev *evidence, o *op) {
 			cause += ": before, " + ix.story(r.last)
 			records = append(records, r.last.end)
 		}
-	case r.left > 0:
-		cause += phrase("%d of %d nodes still held it", r.left, len(ix.nodes))
+	case promoted != "":
+		cause += "this call removed nothing: before, " + promoted
+		records = append(records, turned)
+	case r.nodes > 0 && ix.together() > 1:
+		cause += phrase("%s still held %s", r.left.node, ix.the(r.left))
+	case r.nodes > 0:
+		cause += phrase("%d of %d nodes still held it", r.nodes, len(ix.nodes))
 	case r.last != nil:
 		cause += "this call removed nothing: before, " + ix.story(r.last)
 		records = append(records, r.last.end)
@@ -241,11 +253,11 @@ func (ix *index) deletedInstead(o *op) *life {
 	return nil
 }
 
-// nested reports whether the client still had another lease of the same owner,
-// so that this release had nothing to remove yet.
-func (ix *index) nested(o *op) bool {
-	if o.lease < 0 {
-		return false
+// owesMore reports whether the release is inside of a lease, or the client still
+// had another lease of the same owner, so that it had nothing to remove yet.
+func (ix *index) owesMore(o *op) bool {
+	if o.lease < 0 || ix.nests(o) {
+		return o.lease >= 0
 	}
 	own := &ix.leases[o.lease]
 	for _, n := range ix.leasesIn(section{own.client, own.round}) {
@@ -261,7 +273,10 @@ func (ix *index) nested(o *op) bool {
 func (ix *index) judgeNotHeld(ev *evidence, o *op) {
 	r := ix.removalOf(o)
 	quorum := ix.h.Header.Topology.Quorum
-	if len(r.removed) == 0 || r.left >= quorum {
+	if len(r.removed) == 0 && !ix.nests(o) {
+		ix.judgeHeldOn(ev, o)
+	}
+	if len(r.removed) == 0 || r.nodes >= quorum {
 		return
 	}
 	for _, s := range ix.reigns(o.client.name, ix.rec(o.begin).Owner) {
@@ -272,4 +287,33 @@ func (ix *index) judgeNotHeld(ev *evidence, o *op) {
 		ev.add(o.to, []string{o.client.name}, cause+quoted(ix.rec(o.end).Error), o.begin, o.end, s.last.end)
 		return
 	}
+}
+
+// judgeHeldOn: release said that the lease was no longer the client's, and this
+// call removed nothing. It is a lie if enough of the nodes that the call spoke to
+// held the value all the while.
+func (ix *index) judgeHeldOn(ev *evidence, o *op) {
+	var held []*life
+	for _, l := range ix.keys().of(o.client.name, ix.rec(o.begin).Owner) {
+		if l.from <= o.from && l.to > o.to && ix.spokeTo(l.node, o) {
+			held = append(held, l)
+		}
+	}
+	if nodes := ix.heldBy(held); nodes == 0 || nodes < ix.h.Header.Topology.Quorum {
+		return
+	}
+	cause := phrase("%s was told at %v that the lock was no longer its own, but %s held it before, during and after the call",
+		o.client.name, o.to, held[0].node)
+	ev.add(o.to, []string{o.client.name}, cause+quoted(ix.rec(o.end).Error), o.begin, o.end, held[0].begin)
+}
+
+// spokeTo reports whether the node executed a command of the operation's client
+// during the operation.
+func (ix *index) spokeTo(node string, o *op) bool {
+	for i := o.begin; i < o.end; i++ {
+		if r := ix.rec(i); r.Op == history.Command && r.Kind == history.Observe && r.Who == node && r.Client == o.client.name {
+			return true
+		}
+	}
+	return false
 }

@@ -27,37 +27,37 @@ type index struct {
 	faults  []fault // in the order in which they struck
 
 	nodes    map[string]bool   // of the lock
+	turns    map[string][]turn // by node, in order; see role.go
+	nested   map[int][]int     // by a lease's acquire: those of the same owner inside of it that succeeded
 	observed bool              // some lock node told what it did
 	space    *keyspace         // built by keys
 	rounds   map[section][]int // built by leasesIn
 	listed   bool              // the clients have their ops
 	plain    *bool             // a node had the key by its plain name; found by lock
+	owners   map[string]bool   // that clients named; built by ownersIn
+	ordered  bool              // the nodes have roles that count
+	trouble  *troubles         // built by troubles
 }
 
 // client is one participant, the probe included.
 type client struct {
-	name    string
-	number  int // in order of appearance
-	paused  []span
-	crashed time.Duration // forever when it never did
-	done    time.Duration // when it had finished; forever when it never did
-	open    []int         // its leases that were not released
-	ops     []int         // in the order in which they began; listed by opsOf
+	name      string
+	number    int // in order of appearance
+	paused    []span
+	cancelled []span        // instants at which its section's context was cancelled
+	crashed   time.Duration // forever when it never did
+	done      time.Duration // when it had finished; forever when it never did
+	open      []int         // its leases that were not released
+	ops       []int         // in the order in which they began; listed by opsOf
 }
 
 func (c *client) probe() bool { return c.name == history.Probe }
 
-// disturbed reports whether the client was paused or dead at some time in s.
+// disturbed reports whether the client was paused, dead or called off at some
+// time in s.
 func (c *client) disturbed(s span) bool {
-	if c.crashed <= s.to {
-		return true
-	}
-	for _, p := range c.paused {
-		if p.meets(s) {
-			return true
-		}
-	}
-	return false
+	meets := func(p span) bool { return p.meets(s) }
+	return c.crashed <= s.to || slices.ContainsFunc(c.paused, meets) || slices.ContainsFunc(c.cancelled, meets)
 }
 
 // running returns the parts of s in which the client was neither paused nor dead.
@@ -77,7 +77,7 @@ type op struct {
 	outcome history.Kind // "" while it is open
 	begin   int          // the record of its Invoke
 	end     int          // the record that closed it; -1 while it is open
-	lease   int          // that it yielded, extended or released; -1 when there is none
+	lease   int          // that it yielded, extended, released or nests in; -1 when there is none
 }
 
 // open reports whether the operation was open at t, its ends included.
@@ -94,6 +94,8 @@ func newIndex(h *history.History) *index {
 		quiet:   forever,
 		clients: map[string]*client{},
 		nodes:   map[string]bool{},
+		turns:   map[string][]turn{},
+		nested:  map[int][]int{},
 		ops:     make([]op, 0, len(h.Records)/2), // room for what a history without nodes has
 		leases:  make([]lease, 0, len(h.Records)/4),
 		holds:   make([]hold, 0, len(h.Records)/4),
@@ -101,6 +103,7 @@ func newIndex(h *history.History) *index {
 	for _, n := range h.Header.Topology.Nodes {
 		ix.nodes[n] = true
 	}
+	ix.firstRoles()
 	for _, name := range h.Header.Workload.Clients {
 		ix.client(name)
 	}
@@ -151,6 +154,10 @@ func (ix *index) begin(i int) {
 	c := ix.client(r.Who)
 	o := op{span: span{r.T, forever}, client: c, name: r.Op, begin: i, end: -1, lease: -1}
 	switch r.Op {
+	case history.Acquire:
+		if r.Depth > 1 {
+			o.lease = ix.leaseOf(c, r)
+		}
 	case history.Release:
 		o.lease = ix.releasing(c, r, i, len(ix.ops))
 	case history.Extend:
@@ -167,6 +174,10 @@ func (ix *index) finish(number, i int) {
 	}
 	switch o.name {
 	case history.Acquire:
+		if ix.nests(o) && ix.leases[o.lease].owner == r.Owner {
+			ix.nest(o, number, r)
+			return
+		}
 		o.lease = ix.grant(number, r)
 	case history.Extend:
 		ix.extend(o, number, r)
@@ -182,10 +193,22 @@ func (ix *index) observe(i int) {
 		c := ix.client(r.Who)
 		c.done = min(c.done, r.T)
 		ix.stop(c, i, endDone)
-	case history.Keys, history.Heed, history.Apply:
+	case history.Role:
+		ix.turn(i)
+	case history.Keys, history.Heed, history.Apply, history.Load:
 	default:
 		ix.observed = ix.observed || ix.nodes[r.Who]
 	}
+}
+
+// inside reports whether an operation belongs to a section that had the lock
+// already.
+func (ix *index) inside(o *op) bool { return ix.rec(o.begin).Depth > 1 }
+
+// nests reports whether an operation is an acquire or release inside of a lease,
+// which it neither yields nor ends.
+func (ix *index) nests(o *op) bool {
+	return ix.inside(o) && o.lease >= 0 && !ix.inside(&ix.ops[ix.leases[o.lease].acquire])
 }
 
 // opsOf returns the client's operations in the order in which they began.
@@ -237,20 +260,20 @@ func (ix *index) commandAt(i int) int {
 	return -1
 }
 
-// lock reports whether a key is the one that the clients lock. Versions keep
-// other keys beside it, such as a counter of fences, which everybody changes.
-// A lock that puts something before or after the name that it was given is
-// judged by the keys that contain the name.
+// lock reports whether a key is one that the clients lock. Versions keep other
+// keys beside it, such as a counter of fences, which everybody changes. A lock
+// that puts something before or after the name that it was given is judged by
+// the keys that contain the name.
 func (ix *index) lock(key string) bool {
-	name := ix.h.Header.Lock.Key
-	if key == name || key == "" || name == "" {
+	names := ix.h.Header.Lock
+	if key == names.Key || key == "" || names.Key == "" || slices.Contains(names.Also, key) {
 		return true
 	}
 	if ix.plain == nil {
 		found := slices.ContainsFunc(ix.h.Records, func(r history.Record) bool {
-			return r.Kind == history.Observe && r.Op == history.Granted && r.Key == name && ix.nodes[r.Who]
+			return r.Kind == history.Observe && r.Op == history.Granted && r.Key == names.Key && ix.nodes[r.Who]
 		})
 		ix.plain = &found
 	}
-	return !*ix.plain && strings.Contains(key, name)
+	return !*ix.plain && strings.Contains(key, names.Key)
 }

@@ -1,28 +1,33 @@
 package checker
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
 	"lockpick/checker/history"
 )
 
-// life is one value of the lock's key on one node, from its coming to its
+// life is one value of a key of the lock on one node, from its coming to its
 // going:
 //
 //	granted ── renewed ── renewed ── expired
 //	   └ a term ─┴─ a term ─┴─ a term ┘
+//
+// A key that several clients share has a life for each of them.
 type life struct {
-	span           // to is forever while nobody saw it go
-	node   string  //
-	owner  string  // the value
-	holder string  // the client that stored it
-	terms  []term  // in order; the first is the grant's
-	room   [1]term // where terms begins: most lives have but one
-	how    fate    // how it went
-	by     string  // the client whose command ended it
-	begin  int     // the record of its coming
-	end    int     // the record of its going; -1 while nobody saw it go
+	span                 // to is forever while nobody saw it go
+	place                //
+	owner  string        // the value
+	holder string        // the client that stored it
+	terms  []term        // in order; the first is the grant's
+	room   [1]term       // where terms begins: most lives have but one
+	how    fate          // how it went
+	by     string        // the client whose command ended it
+	begin  int           // the record of its coming
+	end    int           // the record of its going; -1 while nobody saw it go
+	since  time.Duration // when the value came to the node, which may have been a replica then
 }
 
 // term is what one command made of a life's length.
@@ -43,15 +48,19 @@ const (
 	expired
 	replaced
 	forgotten // the node had lost it without a word, as one does that restarts empty
+	demoted   // the node is no primary any more
 )
 
-// keyspace is every life of the lock's key.
+// keyspace is every life of the lock's keys.
 type keyspace struct {
-	lives    []*life
+	lives    []*life // where they count
 	byOwn    map[own][]*life
 	byHolder map[string][]*life // built by of
 	quorum   map[own][]reign    // built by reigns
-	before   map[int]*life      // by record: the life that it changed or ended
+	before   map[int]*life      // by record: the life that it changed or ended, another client's if there is one
+	sharing  map[int]bool       // by record: the key has or had several lives
+	shared   map[place]bool     // the key has had several lives, while it is built
+	current  map[place][]*life  // while it is built
 }
 
 // place is a key on a node.
@@ -90,49 +99,69 @@ func (ix *index) keys() *keyspace {
 		return ix.space
 	}
 	ks := &keyspace{
-		byOwn:  map[own][]*life{},
-		quorum: map[own][]reign{},
-		before: map[int]*life{},
+		byOwn:   map[own][]*life{},
+		quorum:  map[own][]reign{},
+		before:  map[int]*life{},
+		sharing: map[int]bool{},
+		shared:  map[place]bool{},
+		current: map[place][]*life{},
 	}
-	current := map[place]*life{}
 	for i := range ix.h.Records {
 		r := ix.rec(i)
-		if r.Kind == history.Observe && ix.nodes[r.Who] && ix.lock(r.Key) {
-			ks.next(current, r, i)
+		switch {
+		case r.Kind != history.Observe || !ix.nodes[r.Who]:
+		case r.Op == history.Role:
+			ks.turn(r, i, ix.primary(r.Who, i), ix.primary(r.Who, i+1))
+		case ix.lock(r.Key):
+			ix.next(ks, r, i)
 		}
 	}
 	for _, l := range ks.lives {
 		value := owned(l.holder, l.owner)
 		ks.byOwn[value] = append(ks.byOwn[value], l)
 	}
+	ks.current, ks.shared = nil, nil
 	ix.space = ks
 	return ks
 }
 
-// next lets record i of a node change the life of its key.
-func (ks *keyspace) next(current map[place]*life, r *history.Record, i int) {
+// next lets record i of a node change the lives of its key.
+func (ix *index) next(ks *keyspace, r *history.Record, i int) {
 	at := place{r.Who, r.Key}
-	l := current[at]
+	was := ks.current[at]
+	var l *life
+	if len(was) == 1 {
+		l = was[0]
+	}
+	if len(was) > 1 || several(r.Owner) || l != nil && r.Op == history.Replaced && l.overdue(r) {
+		ks.shared[at] = true
+		ix.share(ks, at, r, i)
+		return
+	}
+	if ks.shared[at] {
+		ks.sharing[i] = true
+	}
+	start := func() { ks.current[at] = append(was[:0], ks.start(r, r.Owner, i, ix.counts(i))) }
 	switch r.Op {
 	case history.Granted:
 		if l != nil {
 			l.finish(r.T, forgotten, "", i)
 		}
-		current[at] = ks.start(r, i)
+		start()
 	case history.Replaced:
 		ks.before[i] = l
-		if l != nil && owned(l.holder, l.owner) == owned(r.Client, r.Owner) {
+		if l != nil && owned(l.holder, l.owner) == owned(cmp.Or(r.Client, r.Holder), r.Owner) {
 			l.term(r, i) // its value was written again
 			return
 		}
 		if l != nil {
 			l.finish(r.T, replaced, r.Client, i)
 		}
-		current[at] = ks.start(r, i)
+		start()
 	case history.Renewed, history.Shortened:
 		ks.before[i] = l
 		if l == nil {
-			current[at] = ks.start(r, i) // it came unseen
+			start() // it came unseen
 			return
 		}
 		l.term(r, i)
@@ -141,27 +170,64 @@ func (ks *keyspace) next(current map[place]*life, r *history.Record, i int) {
 		if l == nil {
 			return
 		}
-		how := deleted
-		switch {
-		case r.Op == history.Expired:
-			how = expired
-		case r.Client == "":
-			how = forgotten // no command did it: the node lost its data
-		}
-		l.finish(r.T, how, r.Client, i)
-		delete(current, at)
+		l.finish(r.T, gone(r), r.Client, i)
+		ks.current[at] = was[:0]
 	}
 }
 
-func (ks *keyspace) start(r *history.Record, i int) *life {
-	l := &life{span: span{r.T, forever}, node: r.Who, owner: r.Owner, holder: r.Holder, begin: i, end: -1}
+// gone is the fate of what record r took away.
+func gone(r *history.Record) fate {
+	switch {
+	case r.Op == history.Expired:
+		return expired
+	case r.Client == "":
+		return forgotten // no command did it: the node lost its data
+	default:
+		return deleted
+	}
+}
+
+// start begins a life, which is listed only where it counts.
+func (ks *keyspace) start(r *history.Record, owner string, i int, counts bool) *life {
+	l := &life{span: span{r.T, forever}, place: place{r.Who, r.Key}, owner: owner, holder: r.Holder, begin: i, end: -1, since: r.T}
 	if r.Client != "" && (l.holder == "" || r.Op == history.Replaced) {
 		l.holder = r.Client
 	}
 	l.terms = l.room[:0]
 	l.term(r, i)
-	ks.lives = append(ks.lives, l)
+	if counts {
+		ks.lives = append(ks.lives, l)
+	}
 	return l
+}
+
+// turn begins the lives of what a node has when it becomes the primary, and ends
+// them when it is that no more. What it has goes on, in the shadow.
+func (ks *keyspace) turn(r *history.Record, i int, was, is bool) {
+	if was == is {
+		return
+	}
+	var mine []*life
+	for at, lives := range ks.current {
+		if at.node == r.Who {
+			mine = append(mine, lives...)
+		}
+	}
+	slices.SortFunc(mine, func(a, b *life) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.owner, b.owner)) })
+	for _, old := range mine {
+		l := &life{
+			span: span{r.T, forever}, place: old.place, owner: old.owner, holder: old.holder,
+			begin: i, end: -1, since: old.since,
+		}
+		l.terms = append(l.room[:0], term{r.T, old.terms[len(old.terms)-1].until, "", history.Granted, i})
+		if is {
+			ks.lives = append(ks.lives, l)
+		} else {
+			old.finish(r.T, demoted, "", i)
+		}
+		lives := ks.current[old.place]
+		lives[slices.Index(lives, old)] = l
+	}
 }
 
 func (l *life) term(r *history.Record, i int) {
@@ -195,34 +261,46 @@ func (l *life) ended(t time.Duration) time.Duration {
 	return forever
 }
 
-// livesAt returns the lives at t, ends excluded, of the lock's key.
-func (ks *keyspace) livesAt(t time.Duration) []*life {
+// livesAt returns the lives at t, ends excluded, of the lock's keys. Those of a
+// primary that another one has followed keep the lock from nobody.
+func (ix *index) livesAt(t time.Duration) []*life {
+	primary, _, ordered := ix.promoted(t)
 	var out []*life
-	for _, l := range ks.lives {
-		if l.from <= t && t < l.to {
+	for _, l := range ix.keys().lives {
+		if l.from <= t && t < l.to && (!ordered || l.node == primary) {
 			out = append(out, l)
 		}
 	}
 	return out
 }
 
+// the names the key of a life where the lock has several.
+func (ix *index) the(l *life) string {
+	if len(ix.h.Header.Lock.Also) == 0 {
+		return "the key"
+	}
+	return phrase("the key %q", l.key)
+}
+
 // story says in half a sentence how a life ended.
 func (ix *index) story(l *life) string {
 	switch l.how {
 	case deleted:
-		return phrase("%s deleted the key%s at %v", somebody(l.by), ix.on(l.node), l.to)
+		return phrase("%s deleted %s%s at %v", somebody(l.by), ix.the(l), ix.on(l.node), l.to)
 	case replaced:
-		return phrase("%s replaced the key's value%s at %v", somebody(l.by), ix.on(l.node), l.to)
+		return phrase("%s replaced %s's value%s at %v", somebody(l.by), ix.the(l), ix.on(l.node), l.to)
 	case forgotten:
-		return phrase("%s had lost the key by %v%s", l.node, l.to, ix.because(span{l.from, l.to}, l.node))
+		return phrase("%s had lost %s by %v%s", l.node, ix.the(l), l.to, ix.because(span{l.from, l.to}, l.node))
+	case demoted:
+		return phrase("%s was demoted at %v", l.node, l.to)
 	case expired:
-		text := phrase("the key expired%s at %v", ix.on(l.node), l.to)
+		text := phrase("%s expired%s at %v", ix.the(l), ix.on(l.node), l.to)
 		if due := l.terms[len(l.terms)-1].until; due != forever && l.to < due-time.Millisecond {
 			text += phrase(", %v early%s", due-l.to, ix.because(span{l.from, l.to}, l.node))
 		}
 		return text
 	default:
-		return phrase("the key lived on%s", ix.on(l.node))
+		return phrase("%s lived on%s", ix.the(l), ix.on(l.node))
 	}
 }
 
@@ -252,18 +330,22 @@ func somebody(client string) string {
 // keeper says who keeps the key from others at t and what became of that
 // client, or "" when no node has it.
 func (ix *index) keeper(t time.Duration) string {
-	lives := ix.keys().livesAt(t)
+	lives := ix.livesAt(t)
 	if len(lives) == 0 {
 		return ""
 	}
 	l := lives[0]
-	text := phrase("%s has kept the key of %s since %v", l.node, somebody(l.holder), l.from)
+	nodes := map[string]bool{}
+	for _, other := range lives {
+		nodes[other.node] = true
+	}
+	text := phrase("%s has kept %s of %s since %v", l.node, ix.the(l), somebody(l.holder), l.from)
 	if due := l.expiryAt(t); due == forever {
 		text += " and with no TTL"
 	} else {
 		text += phrase(", until %v", due)
 	}
-	if more := len(lives) - 1; more > 0 {
+	if more := len(nodes) - 1; more > 0 {
 		text += phrase(" (and so have %d more nodes)", more)
 	}
 	return text + ix.whereabouts(l.holder, t)

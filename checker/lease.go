@@ -18,11 +18,12 @@ type lease struct {
 	acquire int           // the operation that yielded it
 	from    time.Duration // when Acquire returned
 	claim   time.Duration // what the version claims, as last extended; 0 when it makes no claim
-	extends []int         // the operations that extended it
+	extends []int         // the operations that extended it, nested acquires among them
 	release int           // the first operation that gave it back; -1 when none did
 	lost    int           // the record that says it was lost; -1 when none does
 	hold    int           // its newest hold
 	over    bool          // the belief ended for good
+	shared  bool          // others may have it too, if they share
 }
 
 // hold is a stretch of time in which a client believed in its lease. A lease
@@ -54,6 +55,7 @@ func (ix *index) grant(acquire int, r *history.Record) int {
 	ix.leases = append(ix.leases, lease{
 		client: o.client, owner: r.Owner, round: cmp.Or(r.Round, ix.rec(o.begin).Round),
 		acquire: acquire, from: r.T, claim: r.Until, release: -1, lost: -1,
+		shared: r.Shared || ix.rec(o.begin).Shared,
 	})
 	ix.believe(number, r.T)
 	o.client.open = append(o.client.open, number)
@@ -85,16 +87,30 @@ func (ix *index) leaseOf(c *client, r *history.Record) int {
 	return -1
 }
 
-// releasing ends the belief in the lease that a release is about to give back.
+// releasing ends the belief in the lease that a release is about to give back. A
+// nested one only counts back to the lease that it is inside of.
 func (ix *index) releasing(c *client, r *history.Record, i, release int) int {
 	number := ix.leaseOf(c, r)
 	if number < 0 {
 		return -1
 	}
+	if r.Depth > 1 && ix.rec(ix.ops[ix.leases[number].acquire].begin).Depth < 2 {
+		return number
+	}
 	ix.leases[number].release = release
 	ix.disbelieve(number, r.T, endRelease, i)
 	c.open = slices.DeleteFunc(c.open, func(n int) bool { return n == number })
 	return number
+}
+
+// nest takes an acquire that succeeded inside of a lease of the same owner: it
+// makes no lease of its own, but what it claims is claimed of the outer one.
+func (ix *index) nest(o *op, number int, r *history.Record) {
+	acquire := ix.leases[o.lease].acquire
+	ix.nested[acquire] = append(ix.nested[acquire], number)
+	if r.Until > 0 {
+		ix.extend(o, number, r)
+	}
 }
 
 // extend moves the claim of a lease, and revives the belief when the claim had

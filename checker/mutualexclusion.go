@@ -13,7 +13,7 @@ func mutualExclusion() Check {
 		Promise: "No two clients hold the lock at the same time, as they believe.",
 		How: "A client believes in a lease from the return of Acquire until it calls Release, it dies or finishes, " +
 			"its Lost channel closes, or its Until passes. Two such beliefs of different clients that overlap are a " +
-			"violation; beliefs that meet at one instant are not. One sweep, O(n log n). It sees only what clients " +
+			"violation, unless both are shared; beliefs that meet at one instant are not. One sweep, O(n log n). It sees only what clients " +
 			"believe: a lock that was taken from a client while nobody else came goes unnoticed here.",
 		judge: judgeMutualExclusion,
 	}
@@ -43,16 +43,23 @@ func judgeMutualExclusion(ix *index) Result {
 	}
 	slices.SortFunc(ends, func(a, b finish) int { return cmp.Compare(a.at, b.at) })
 
-	holding := newTally(len(ix.clients))
+	all, exclusive := newTally(len(ix.clients)), newTally(len(ix.clients))
 	var ev evidence
 	for _, i := range starts {
 		now := ix.holds[i].from
 		for len(ends) > 0 && ends[0].at <= now {
-			holding.remove(ix.holder(ends[0].hold).number)
+			all.remove(ix.holder(ends[0].hold).number)
+			if !ix.shared(ends[0].hold) {
+				exclusive.remove(ix.holder(ends[0].hold).number)
+			}
 			ends = ends[1:]
 		}
 		c := ix.holder(i)
-		if others := holding.others(c.number); others > 0 {
+		against := all
+		if ix.shared(i) {
+			against = exclusive
+		}
+		if others := against.others(c.number); others > 0 {
 			if ev.full() {
 				ev.total += others
 			} else {
@@ -61,21 +68,28 @@ func judgeMutualExclusion(ix *index) Result {
 				}
 			}
 		}
-		holding.add(c.number)
+		all.add(c.number)
+		if !ix.shared(i) {
+			exclusive.add(c.number)
+		}
 	}
 	return ev.result(Figure{Name: "overlaps", Value: float64(ev.total)})
 }
 
 func (ix *index) holder(hold int) *client { return ix.leases[ix.holds[hold].lease].client }
 
+// shared reports whether a hold goes together with others that are shared.
+func (ix *index) shared(hold int) bool { return ix.leases[ix.holds[hold].lease].shared }
+
 // overlapping returns, for every other client that holds the lock when hold i
-// begins, the one of its holds that lasts longest. It is asked only a few times.
+// begins and does not share it, the one of its holds that lasts longest. It is asked only a few times.
 func (ix *index) overlapping(i int) []int {
 	longest := map[*client]int{}
 	var order []*client
 	for k := range i {
 		c := ix.holder(k)
-		if ix.holds[k].to <= ix.holds[i].from || ix.holds[k].length() == 0 || c == ix.holder(i) {
+		if ix.holds[k].to <= ix.holds[i].from || ix.holds[k].length() == 0 || c == ix.holder(i) ||
+			ix.shared(k) && ix.shared(i) {
 			continue
 		}
 		if old, ok := longest[c]; !ok {
@@ -125,10 +139,25 @@ func (ix *index) whyTwo(x, y *lease, t time.Duration) (culprit, why string, reco
 		if served.last.how == deleted || served.last.how == replaced {
 			culprit = served.last.by
 		}
-		return culprit, ix.story(served.last) + ix.whereabouts(x.client.name, t), served.last.end
+		why, record = ix.story(served.last)+ix.whereabouts(x.client.name, t), served.last.end
+		if served.last.how == demoted {
+			if text, _ := ix.without(x.client.name, x.owner, t); text != "" {
+				why += ", and " + text
+			}
+		}
+		return culprit, why, record
 	}
 	if _, ok := ix.served(y); !ok {
 		return y.client.name, phrase("the servers had not granted it to %s", y.client.name), -1
+	}
+	if text, record := ix.without(x.client.name, x.owner, t); text != "" {
+		return "", text, record
+	}
+	if last := ix.follower(x, t); last != nil {
+		return "", ix.story(last), last.end
+	}
+	if text := ix.apart(x, y, t); text != "" {
+		return "", text, -1
 	}
 	return "", "the servers granted it to both", -1
 }

@@ -50,7 +50,7 @@ func judgeNoDeadlock(ix *index) Result {
 		cause += quoted(ix.rec(last.end).Error)
 	}
 	who, begin := "", -1
-	if lives := ix.keys().livesAt(at); len(lives) > 0 {
+	if lives := ix.livesAt(at); len(lives) > 0 {
 		who, begin = lives[0].holder, lives[0].begin
 		cause += ": " + ix.keeper(at)
 	}

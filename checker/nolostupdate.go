@@ -19,12 +19,18 @@ func noLostUpdate() Check {
 			"store refused did not. First two cheap proofs: two acknowledged changes of one value, and the final value " +
 			"against the count of acknowledged changes. Then Porcupine, for 5 s of real time at most: when that is not " +
 			"enough, or there are more than 20,000 sections, the verdict is unknown. Blind to violations of the lock " +
-			"whose writes did not meet.",
+			"whose writes did not meet. Where clients change the resource without a lock, the final value, as the probe reads " +
+			"it or else as the store has it, must be the initial one with every acknowledged change and any of those without " +
+			"a reply, each at most once; a stock must never be below 0; and where the store tells what it applied, it must " +
+			"apply no change twice and none that was refused.",
 		judge: judgeNoLostUpdate,
 	}
 }
 
 func judgeNoLostUpdate(ix *index) Result {
+	if l := ix.ledger(); l != nil {
+		return ix.judgeChanges(l)
+	}
 	b := ix.book()
 	figures := []Figure{{Name: "acknowledged", Value: float64(b.acknowledged)}}
 	if b.unknown > 0 {

@@ -1,6 +1,9 @@
 package checker
 
 import (
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"lockpick/checker/history"
@@ -12,7 +15,9 @@ func noOrphan() Check {
 		Letter:  "K",
 		Promise: "After all clients have stopped, no key lives past its TTL and none lacks one.",
 		How: "By two looks at the lock nodes' keys after the clients have stopped: at once, when no key may be without " +
-			"a TTL, and after a lease's time, when no key may be left. It counts every key, not only the lock's own. " +
+			"a TTL, and after a lease's time, when no key may be left, on replicas neither. It counts every key, not only " +
+			"the lock's own, except counters: a key beside the lock's own that never had a TTL and whose value is a plain " +
+			"number, such as a counter of fences, is state that is meant to stay; those are only counted. " +
 			"Unknown when nobody looked after the lease's time and no violation was found before.",
 		judge: judgeNoOrphan,
 	}
@@ -22,9 +27,24 @@ func judgeNoOrphan(ix *index) Result {
 	if ix.quiet == forever {
 		return undecided("the clients did not come to rest")
 	}
+	keep := ix.counters()
 	told := map[place]bool{}
+	onPrimary := map[string]bool{} // by key: told of a primary
 	looked := false
 	var ev evidence
+	var repeated []int // what replicas have
+	tell := func(i int) {
+		r := ix.rec(i)
+		if told[place{r.Who, r.Key}] {
+			return
+		}
+		told[place{r.Who, r.Key}] = true
+		if r.Text == history.AfterLease {
+			ix.tellOrphan(&ev, i, phrase("is still there %v after all clients had stopped", r.T-ix.quiet))
+		} else {
+			ix.tellOrphan(&ev, i, "has no TTL after all clients had stopped")
+		}
+	}
 	for i := range ix.h.Records {
 		r := ix.rec(i)
 		if r.T < ix.quiet {
@@ -33,23 +53,71 @@ func judgeNoOrphan(ix *index) Result {
 		if r.Kind == history.Note && r.Op == history.Looked && r.Text == history.AfterLease {
 			looked = true
 		}
-		if r.Kind != history.Observe || r.Op != history.Keys || !ix.nodes[r.Who] || told[place{r.Who, r.Key}] {
+		if r.Kind != history.Observe || r.Op != history.Keys || !ix.nodes[r.Who] || keep[place{r.Who, r.Key}] {
 			continue
 		}
+		// later looks see what the newcomer left
 		switch {
+		case r.Text != history.AfterLease && (r.TTL != history.NoTTL || looked):
+		case ix.counts(i):
+			onPrimary[r.Key] = true
+			tell(i)
 		case r.Text == history.AfterLease:
-			ix.tellOrphan(&ev, i, phrase("is still there %v after all clients had stopped", r.T-ix.quiet))
-		case r.TTL == history.NoTTL && !looked: // later looks see what the newcomer left
-			ix.tellOrphan(&ev, i, "has no TTL after all clients had stopped")
-		default:
-			continue
+			repeated = append(repeated, i)
 		}
-		told[place{r.Who, r.Key}] = true
+	}
+	for _, i := range repeated {
+		if !onPrimary[ix.rec(i).Key] {
+			tell(i)
+		}
+	}
+	figures := []Figure{{Name: "keys left over", Value: float64(ev.total)}}
+	if len(keep) > 0 {
+		figures = append(figures, Figure{Name: "counters", Value: float64(len(keep))})
 	}
 	if ev.total == 0 && !looked {
 		return undecided("nobody looked for keys after the lease's time")
 	}
-	return ev.result(Figure{Name: "keys left over", Value: float64(ev.total)})
+	return ev.result(figures...)
+}
+
+// counters returns the keys that the harness found and that hold nobody's lease:
+// beside the lock's own, plain numbers that never had a TTL.
+func (ix *index) counters() map[place]bool {
+	out := map[place]bool{}
+	for i := range ix.h.Records {
+		r := ix.rec(i)
+		if r.Kind != history.Observe || r.Op != history.Keys || !ix.nodes[r.Who] {
+			continue
+		}
+		if _, err := strconv.ParseInt(r.Owner, 10, 64); err == nil && r.TTL == history.NoTTL && ix.beside(r.Key) {
+			out[place{r.Who, r.Key}] = true
+		}
+	}
+	if len(out) == 0 {
+		return out
+	}
+	for i := range ix.h.Records {
+		if r := ix.rec(i); r.Kind == history.Observe && r.TTL > 0 {
+			delete(out, place{r.Who, r.Key})
+		}
+	}
+	return out
+}
+
+// beside reports whether a key is not the lock's own. Where the lock's own has
+// another name than the one it was given, that is the shortest that contains it.
+func (ix *index) beside(key string) bool {
+	if !ix.lock(key) {
+		return true
+	}
+	if key == ix.h.Header.Lock.Key || slices.Contains(ix.h.Header.Lock.Also, key) {
+		return false
+	}
+	return slices.ContainsFunc(ix.h.Records, func(r history.Record) bool {
+		return r.Kind == history.Observe && r.Op == history.Granted && ix.nodes[r.Who] &&
+			len(r.Key) < len(key) && strings.Contains(key, r.Key) && ix.lock(r.Key)
+	})
 }
 
 func (ix *index) tellOrphan(ev *evidence, i int, what string) {

@@ -14,7 +14,8 @@ func ownership() Check {
 		Letter:  "O",
 		Promise: "Nobody deletes, shortens, renews or replaces a lease that is not its own.",
 		How: "By the nodes' own record of the lock's key: every change names the client whose command made it and the " +
-			"client that had stored the value. A client that, while it gives back one lease, deletes or renews another of " +
+			"client that had stored the value. What a replica repeats of its primary counts there alone. Of a key that " +
+			"several share nobody may take away another's part before its time, nor shorten it. A client that, while it gives back one lease, deletes or renews another of " +
 			"its own counts too. Expiry is nobody's doing. Unknown when no node was observed.",
 		judge: judgeOwnership,
 	}
@@ -36,7 +37,7 @@ func judgeOwnership(ix *index) Result {
 	changes := 0
 	for i := range ix.h.Records {
 		r := ix.rec(i)
-		if r.Kind != history.Observe || verbs[r.Op] == "" || !ix.nodes[r.Who] || !ix.lock(r.Key) {
+		if r.Kind != history.Observe || verbs[r.Op] == "" || !ix.nodes[r.Who] || !ix.lock(r.Key) || !ix.counts(i) {
 			continue
 		}
 		changes++
@@ -61,7 +62,11 @@ func (ix *index) victim(i int) (holder, owner string) {
 	if r.Op == history.Replaced {
 		owner = r.Was
 	}
-	if r.Op == history.Replaced || holder == "" {
+	shared := strings.Contains(owner, "=") && ix.keys().sharing[i] // the node knows but the client that changed it last
+	if shared {
+		holder, owner = "", ""
+	}
+	if r.Op == history.Replaced || holder == "" || shared {
 		if l := ix.keys().before[i]; l != nil {
 			holder, owner = l.holder, l.owner
 		}
@@ -76,7 +81,11 @@ func (ix *index) tellForeign(ev *evidence, i int, holder, owner string) {
 		return
 	}
 	r := ix.rec(i)
-	cause := phrase("%s %s the key of %s%s at %v", r.Client, verbs[r.Op], holder, ix.on(r.Who), r.T)
+	key := "the key"
+	if len(ix.h.Header.Lock.Also) > 0 {
+		key = phrase("the key %q", r.Key)
+	}
+	cause := phrase("%s %s %s of %s%s at %v", r.Client, verbs[r.Op], key, holder, ix.on(r.Who), r.T)
 	command := ix.commandAt(i)
 	if command >= 0 && len(ix.rec(command).Command) > 0 {
 		cause += " with " + strings.ToUpper(ix.rec(command).Command[0])
@@ -157,7 +166,7 @@ func (ix *index) lastLifeBefore(i int, client string) *life {
 	r := ix.rec(i)
 	var last *life
 	for _, l := range ix.keys().of(client, "") {
-		if l.node == r.Who && l.to <= r.T && l.end < i && l.end >= 0 {
+		if l.node == r.Who && l.key == r.Key && l.to <= r.T && l.end < i && l.end >= 0 {
 			last = l
 		}
 	}

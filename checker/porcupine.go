@@ -1,10 +1,14 @@
 package checker
 
 import (
+	"bytes"
+	"fmt"
 	"math"
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"lockpick/checker/history"
 )
 
 // maxUpdates is how many reads and writes Porcupine is given at most: it copies
@@ -61,14 +65,7 @@ func linearizable(initial int64, updates []update, limit time.Duration) Verdict 
 		Equal: func(a, b any) bool { return a == b },
 		Hash:  func(state any) uint64 { return uint64(state.(int64)) * 0x9E3779B97F4A7C15 },
 	}
-	switch porcupine.CheckOperationsTimeout(model, ops, limit) {
-	case porcupine.Ok:
-		return Holds
-	case porcupine.Illegal:
-		return Violated
-	default:
-		return Unknown
-	}
+	return verdictOf(porcupine.CheckOperationsTimeout(model, ops, limit))
 }
 
 // withoutUnread drops the updates that may have happened and whose value nobody
@@ -96,5 +93,94 @@ func withoutUnread(updates []update) []update {
 			return kept
 		}
 		updates = kept
+	}
+}
+
+// lockOp is one operation on a lock as Porcupine sees it.
+type lockOp struct {
+	span           // to is forever when nobody knows the outcome
+	client  int    //
+	name    string // history.Acquire, Release or Extend, or expiry
+	token   int    // of an acquire and of all that is done with what it grants; from 1
+	learned answer //
+}
+
+// expiry is the operation of a lease that ends by itself. It is never refused.
+const expiry = "expire"
+
+// step applies the operation to the token that holds the lock, 0 when it is free.
+func (o *lockOp) step(held int) (bool, int) {
+	fits, next := held == o.token, held
+	switch o.name {
+	case history.Acquire:
+		fits, next = held == 0, o.token
+	case history.Release, expiry:
+		next = 0
+	}
+	if !fits {
+		return o.learned != yes, held
+	}
+	return o.learned != no, next
+}
+
+// lockModel is a lock with an owner, for Porcupine.
+func lockModel() porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return 0 },
+		Step: func(state, input, _ any) (bool, any) {
+			return input.(*lockOp).step(state.(int))
+		},
+		Equal: func(a, b any) bool { return a == b },
+		Hash:  func(state any) uint64 { return uint64(state.(int)) * 0x9E3779B97F4A7C15 },
+	}
+}
+
+func lockOperations(ops []lockOp) []porcupine.Operation {
+	out := make([]porcupine.Operation, len(ops))
+	for i := range ops {
+		o := &ops[i]
+		out[i] = porcupine.Operation{ClientId: o.client, Input: o, Call: int64(o.from), Return: int64(o.to)}
+	}
+	return out
+}
+
+// drawLock renders the operations as Porcupine's page, and says whether Porcupine
+// finds an order for them. The names are the rows', by client.
+func drawLock(ops []lockOp, names []string, limit time.Duration) ([]byte, Verdict, error) {
+	model := lockModel()
+	model.DescribeOperation = func(input, _ any) string {
+		o := input.(*lockOp)
+		return fmt.Sprintf("%s: %s %s", names[o.client], o.name, o.learned)
+	}
+	model.DescribeState = func(state any) string {
+		for i := range ops {
+			if ops[i].name == history.Acquire && ops[i].token == state.(int) {
+				return "held by " + names[ops[i].client]
+			}
+		}
+		return "free"
+	}
+	found, info := porcupine.CheckOperationsVerbose(model, lockOperations(ops), limit)
+	var page bytes.Buffer
+	if err := porcupine.Visualize(model, info, &page); err != nil {
+		return nil, Unknown, fmt.Errorf("checker: draw the history: %w", err)
+	}
+	return page.Bytes(), verdictOf(found), nil
+}
+
+// lockOrder asks Porcupine whether the operations fit some order of a lock. It is
+// Unknown when the time was not enough.
+func lockOrder(ops []lockOp, limit time.Duration) Verdict {
+	return verdictOf(porcupine.CheckOperationsTimeout(lockModel(), lockOperations(ops), limit))
+}
+
+func verdictOf(r porcupine.CheckResult) Verdict {
+	switch r {
+	case porcupine.Ok:
+		return Holds
+	case porcupine.Illegal:
+		return Violated
+	default:
+		return Unknown
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 // A value that comes to one node when it leaves another was held throughout.
 func TestReignGoesOn(t *testing.T) {
-	lives := []*life{{span: span{0, 5}, node: "a", how: deleted}, {span: span{5, 9}, node: "b", how: deleted}}
-	if got := reignsOf(lives, 1); len(got) != 1 || got[0].span != (span{0, 9}) {
+	lives := []*life{{span: span{0, 5}, place: place{node: "a"}, how: deleted}, {span: span{5, 9}, place: place{node: "b"}, how: deleted}}
+	if got := reignsOf(lives, 1, 1); len(got) != 1 || got[0].span != (span{0, 9}) {
 		t.Errorf("the reigns are %v", got)
 	}
 }
@@ -27,7 +27,7 @@ func TestReigns(t *testing.T) {
 				if rnd.IntN(6) == 0 {
 					to = forever
 				}
-				lives = append(lives, &life{span: span{from, to}, node: fmt.Sprint(node), how: deleted})
+				lives = append(lives, &life{span: span{from, to}, place: place{node: fmt.Sprint(node)}, how: deleted})
 				if to == forever {
 					break
 				}
@@ -35,7 +35,7 @@ func TestReigns(t *testing.T) {
 			}
 		}
 		quorum := 1 + rnd.IntN(3)
-		reigns := reignsOf(lives, quorum)
+		reigns := reignsOf(lives, quorum, 1)
 		for now := range time.Duration(60) {
 			n := 0
 			for _, l := range lives {

@@ -157,7 +157,7 @@ func (ix *index) endedBy(l *lease, t time.Duration) (end, bool) {
 		e.at, e.why, e.record = ix.ops[l.release].from, endRelease, ix.ops[l.release].begin
 	}
 	if ix.observed {
-		if r, ok := ix.served(l); ok && r.to < e.at {
+		if r, ok := ix.servedBy(l, t); ok && r.to < e.at {
 			e.at, e.why, e.record, e.last = r.to, endHistory, r.last.end, r.last
 		}
 	}

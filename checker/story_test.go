@@ -16,22 +16,29 @@ import (
 // A story is a history as text, one line per operation or record, in any order:
 //
 //	topology quorum=3 redis-1 redis-2 redis-3       default: quorum=1 redis-1
-//	lock ttl=30s wait=60s                           default: no TTL, no wait
+//	topology quorum=1 primary=redis-1 redis-1 redis-2
+//	lock ttl=30s wait=60s also=order:124            default: no TTL, no wait
 //	resource stock 200                              default: register 0
 //	clients client-1 client-2                       default: these two
-//	bound availability=10s commands=5 renewals=2
+//	bound availability=10s commands=5 renewals=2    overtakes, connections and subscriptions too
 //	check honesty ownership                         whose findings are shown
 //
 //	client-1 acquire 1ms..2ms ok a until=30s        invoke and end; a is the owner
 //	client-1 acquire 1ms.. a                        never ended
+//	client-1 acquire 3ms..4ms ok a depth=2          nested; shared=yes, fence=7
 //	client-1 read 3ms..4ms ok 200
-//	client-1 write 5ms..6ms unknown 199
+//	client-1 write 5ms..6ms unknown 199             fence=7
+//	client-1 change 5ms..6ms ok -1
+//	probe read 70s..71s ok 199 round=0
 //	client-1 lost 7ms a
 //	client-1 done 8ms
-//	redis-1 granted 1.5ms a of client-1 ttl=30s     by client-1 is understood
+//	redis-1 granted 1.5ms a of client-1 ttl=30s     by client-1 is understood; "by -" is nobody
+//	redis-1 replaced 3ms a=1,b=1 of client-2 was=a=1  a hash of two fields
 //	redis-1 deleted 9ms b of client-2 by client-1
 //	redis-1 replaced 9ms b of client-2 was=a by client-2
-//	redis-1 command 9ms SET by client-1 sent=8ms
+//	redis-1 command 9ms SET by client-1 sent=8ms    reply=0, to the end of the line
+//	redis-1 role 9ms replica of redis-2             or "primary"
+//	redis-1 load 9s connections=7 subscriptions=2
 //	redis-1 keys 60s a of client-1 ttl=none text=after the lease
 //	store apply 6ms client-1 199 was=200
 //	store final 60s 199
@@ -53,8 +60,9 @@ type story struct {
 }
 
 var fieldNames = map[string]bool{
-	"availability": true, "commands": true, "key": true, "quorum": true, "renewals": true,
-	"round": true, "sent": true, "ttl": true, "until": true, "wait": true, "was": true,
+	"also": true, "availability": true, "commands": true, "connections": true, "depth": true, "fence": true, "key": true,
+	"overtakes": true, "primary": true, "quorum": true, "renewals": true, "round": true, "sent": true,
+	"shared": true, "subscriptions": true, "ttl": true, "until": true, "wait": true, "was": true,
 }
 
 func mustTell(tb testing.TB, text string) *story {
@@ -109,7 +117,7 @@ func (s *story) tellLine(words []string) {
 	for i := 0; i < len(words); i++ {
 		key, value, ok := strings.Cut(words[i], "=")
 		switch {
-		case ok && key == "text" || ok && key == "error":
+		case ok && key == "text" || ok && key == "error" || ok && key == "reply":
 			fields[key] = strings.Join(append([]string{value}, words[i+1:]...), " ")
 			i = len(words)
 		case ok && fieldNames[key]:
@@ -124,9 +132,12 @@ func (s *story) tellLine(words []string) {
 	h := &s.h.Header
 	switch rest[0] {
 	case "topology":
-		h.Topology.Quorum, h.Topology.Nodes = int(s.number(fields["quorum"])), rest[1:]
+		h.Topology.Quorum, h.Topology.Primary, h.Topology.Nodes = int(s.number(fields["quorum"])), fields["primary"], rest[1:]
 	case "lock":
 		h.Lock.TTL, h.Lock.Wait = s.duration(fields["ttl"]), s.duration(fields["wait"])
+		if fields["also"] != "" {
+			h.Lock.Also = strings.Split(fields["also"], ",")
+		}
 	case "resource":
 		h.Workload.Resource, h.Workload.Initial = rest[1], s.number(rest[2])
 	case "clients":
@@ -135,6 +146,9 @@ func (s *story) tellLine(words []string) {
 		h.Bounds.Availability = s.duration(fields["availability"])
 		h.Bounds.CommandsPerAcquire = float64(s.number(fields["commands"]))
 		h.Bounds.RenewalsPerTTL = float64(s.number(fields["renewals"]))
+		h.Bounds.Overtakes = int(s.number(fields["overtakes"]))
+		h.Bounds.Connections = int(s.number(fields["connections"]))
+		h.Bounds.Subscriptions = int(s.number(fields["subscriptions"]))
 	case "check":
 		s.checks = rest[1:]
 	case "end":
@@ -173,7 +187,7 @@ func (s *story) world(words []string) {
 }
 
 func (s *story) store(words []string, fields map[string]string) {
-	r := history.Record{Who: "store", Kind: history.Observe, Op: words[1], T: s.duration(words[2]), Was: fields["was"], Text: fields["text"]}
+	r := history.Record{Who: "store", Kind: history.Observe, Op: words[1], T: s.duration(words[2]), Was: fields["was"], Text: fields["text"], Fence: uint64(s.number(fields["fence"]))}
 	if r.Op == "final" {
 		r.Op, r.Value = history.Keys, history.Int(s.number(words[3]))
 	} else {
@@ -185,22 +199,30 @@ func (s *story) store(words []string, fields map[string]string) {
 func (s *story) node(words []string, fields map[string]string) {
 	r := history.Record{
 		Who: words[0], Kind: history.Observe, Op: words[1], T: s.duration(words[2]), Key: cmp.Or(fields["key"], s.h.Header.Lock.Key),
-		Holder: fields["of"], Client: fields["by"], TTL: s.duration(fields["ttl"]), Was: fields["was"],
-		Sent: s.duration(fields["sent"]), Text: fields["text"],
+		Holder: fields["of"], Client: fields["by"], TTL: s.duration(fields["ttl"]), Was: asValue(fields["was"]),
+		Sent: s.duration(fields["sent"]), Text: fields["text"], Reply: fields["reply"],
 	}
 	switch r.Op {
 	case history.Command:
 		r.Command = words[3:]
+	case history.Role:
+		r.Key, r.Holder, r.Text, r.Target = "", "", words[3], fields["of"]
+	case history.Load:
+		r.Key, r.Connections, r.Subscriptions = "", int(s.number(fields["connections"])), int(s.number(fields["subscriptions"]))
 	case history.Expired, history.Keys:
-		r.Owner = words[3]
+		r.Owner = asValue(words[3])
 	default:
-		r.Owner = words[3]
+		r.Owner = asValue(words[3])
 		if r.Client == "" && r.Text == "" {
 			r.Client = r.Holder
 		}
 	}
+	r.Client = strings.TrimPrefix(r.Client, "-")
 	s.add(r)
 }
+
+// asValue is a key's value as a node shows it: the fields of a hash apart.
+func asValue(text string) string { return strings.ReplaceAll(text, ",", " ") }
 
 func (s *story) client(words []string, fields map[string]string) {
 	if len(words) < 3 {
@@ -208,12 +230,18 @@ func (s *story) client(words []string, fields map[string]string) {
 		return
 	}
 	from, to, isOp := strings.Cut(words[2], "..")
-	begin := history.Record{Who: words[0], Op: words[1], T: s.duration(from), Round: 1}
+	begin := history.Record{
+		Who: words[0], Op: words[1], T: s.duration(from), Round: 1,
+		Depth: int(s.number(fields["depth"])), Shared: fields["shared"] != "",
+	}
 	if fields["round"] != "" {
 		begin.Round = int(s.number(fields["round"]))
 	}
 	ended := begin
 	ended.Error, ended.Until = fields["error"], s.duration(fields["until"])
+	if ended.Fence = uint64(s.number(fields["fence"])); begin.Op == history.Write {
+		begin.Fence = ended.Fence
+	}
 	what := words[3:]
 	if isOp && to != "" {
 		ended.T, ended.Kind = s.duration(to), history.Kind(what[0])
@@ -223,7 +251,7 @@ func (s *story) client(words []string, fields map[string]string) {
 		switch begin.Op {
 		case history.Read:
 			ended.Value = history.Int(s.number(what[0]))
-		case history.Write:
+		case history.Write, history.Change:
 			begin.Value = history.Int(s.number(what[0]))
 		case history.Acquire:
 			ended.Owner = what[0]

@@ -79,6 +79,7 @@ type Result struct {
 	Check    string    `json:"check"`
 	Verdict  Verdict   `json:"verdict"`
 	Reason   string    `json:"reason,omitempty"` // why the verdict is Unknown; empty otherwise
+	Idle     bool      `json:"idle,omitempty"`   // nothing in the history puts the promise to the test: nobody nests, no grant has a fence
 	Findings []Finding `json:"findings,omitempty"`
 	Figures  []Figure  `json:"figures,omitempty"`
 }

@@ -21,6 +21,10 @@ func appendRecord(b []byte, r *Record) []byte {
 	b = appendString(b, r.Op)
 	b = intField(b, `,"id":`, int64(r.ID))
 	b = intField(b, `,"round":`, int64(r.Round))
+	b = intField(b, `,"depth":`, int64(r.Depth))
+	if r.Shared {
+		b = append(b, `,"shared":true`...)
+	}
 	b = stringField(b, `,"key":`, r.Key)
 	b = stringField(b, `,"owner":`, r.Owner)
 	if r.Fence != 0 {
@@ -49,6 +53,8 @@ func appendRecord(b []byte, r *Record) []byte {
 	}
 	b = stringField(b, `,"reply":`, r.Reply)
 	b = timeField(b, `,"sent":`, r.Sent)
+	b = intField(b, `,"connections":`, int64(r.Connections))
+	b = intField(b, `,"subscriptions":`, int64(r.Subscriptions))
 	b = stringField(b, `,"target":`, r.Target)
 	b = timeField(b, `,"for":`, r.For)
 	b = stringField(b, `,"error":`, r.Error)

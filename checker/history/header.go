@@ -29,15 +29,18 @@ type Header struct {
 
 // Topology names the lock's nodes and says how many of them grant it.
 type Topology struct {
-	Name   string   `json:"name"`
-	Nodes  []string `json:"nodes"`
-	Quorum int      `json:"quorum"` // nodes that must hold the owner's value for the lock to be granted
+	Name      string   `json:"name"`
+	Nodes     []string `json:"nodes"`
+	Quorum    int      `json:"quorum"`              // nodes that must hold the owner's value for the lock to be granted
+	Primary   string   `json:"primary,omitempty"`   // at the start, when the others are its replicas
+	Sentinels []string `json:"sentinels,omitempty"` // which watch them
 }
 
 // Lock is what every client was given to lock with. TTL is 0 when the version
 // has no expiry.
 type Lock struct {
 	Key  string        `json:"key"`
+	Also []string      `json:"also,omitempty"` // further keys that are locked with Key as one
 	TTL  time.Duration `json:"ttl"`
 	Wait time.Duration `json:"wait"`
 }
@@ -47,8 +50,11 @@ type Workload struct {
 	Resource string   `json:"resource"` // "register", "counter" or "stock"
 	Initial  int64    `json:"initial"`
 	Clients  []string `json:"clients"`
-	Rounds   int      `json:"rounds"` // critical sections that each client tries
-	Heed     bool     `json:"heed"`   // clients ask their lease before they write
+	Rounds   int      `json:"rounds"`             // critical sections that each client tries
+	Nest     int      `json:"nest,omitempty"`     // how often each section acquires the lock, one inside the other; 0 for once
+	Releases int      `json:"releases,omitempty"` // how often it gives it back; 0 for as often
+	Readers  []string `json:"readers,omitempty"`  // clients that lock in shared mode and do not write
+	Heed     bool     `json:"heed"`               // clients ask their lease before they write
 }
 
 // Bounds are the limits that bounded promises are held against; 0 means that
@@ -57,6 +63,9 @@ type Bounds struct {
 	Availability       time.Duration `json:"availability,omitempty"`         // longest wait for a lock that no running client holds
 	CommandsPerAcquire float64       `json:"commands_per_acquire,omitempty"` // most commands that a grant may cost on average
 	RenewalsPerTTL     float64       `json:"renewals_per_ttl,omitempty"`     // most renewals of one lease in one TTL
+	Overtakes          int           `json:"overtakes,omitempty"`            // most later arrivals that may be granted the lock before an earlier one
+	Connections        int           `json:"connections,omitempty"`          // most connections that a node may have open at once
+	Subscriptions      int           `json:"subscriptions,omitempty"`        // most subscriptions that a node may have at once
 }
 
 // Validate reports the first reason why no check could rely on the header.

@@ -32,6 +32,7 @@ const (
 	Extend  = "extend"  // Key, Owner; ends with Until
 	Read    = "read"    // of the resource; ends with Value
 	Write   = "write"   // of the resource: Value, Fence
+	Change  = "change"  // of the resource, without a lock: Value is what is added to it
 )
 
 // What clients and nodes observe (Observe).
@@ -42,6 +43,10 @@ const (
 	Command = "command" // a node executed Command of Client, sent at Sent, and answered Reply
 	Apply   = "apply"   // the store applied Client's write: Was became Value
 	Keys    = "keys"    // a node's Key exists, with TTL, when the harness looked
+	Push    = "push"    // a node sent Command, a channel and a message, to the subscriber Client
+	Role    = "role"    // what a node of several is from now on: Text is Primary, or Replica and then Target its primary
+	Sentry  = "sentry"  // a Sentinel saw or did Text, in Sentinel's own words, about Target
+	Load    = "load"    // what a node has had to bear since the start: Connections, Subscriptions, at most and at once
 
 	// The life of a key, as its node saw it. Owner is the key's value (before
 	// it went, for deleted and expired), Holder the client that stored it,
@@ -63,9 +68,18 @@ const (
 	End    = "end"    // the run is complete; Text says why its outcome cannot be judged, and is empty when it can
 )
 
+// The Text of Role records.
+const (
+	Primary = "primary"
+	Replica = "replica"
+)
+
 // AfterLease is the Text of Looked and Keys records when the harness looked
 // after every lease had had time to end.
 const AfterLease = "after the lease"
+
+// AtEnd is the Text of Looked and Keys records when the harness looked last.
+const AtEnd = "end"
 
 // The Text of Fault records.
 const (
@@ -93,6 +107,9 @@ type Record struct {
 	ID    int `json:"id,omitempty"`    // pairs an Invoke with its end; unique in the history, from 1
 	Round int `json:"round,omitempty"` // the client's critical section that this belongs to, from 1
 
+	Depth  int  `json:"depth,omitempty"`  // of an acquire or release inside of a section that has the lock already, from 2
+	Shared bool `json:"shared,omitempty"` // of an acquire: in shared mode
+
 	Key   string        `json:"key,omitempty"`
 	Owner string        `json:"owner,omitempty"` // the value of a grant, relabelled so that equal seeds give equal histories
 	Fence uint64        `json:"fence,omitempty"`
@@ -106,6 +123,9 @@ type Record struct {
 	Command []string      `json:"command,omitempty"`
 	Reply   string        `json:"reply,omitempty"`
 	Sent    time.Duration `json:"sent,omitempty"` // when Command left its client
+
+	Connections   int `json:"connections,omitempty"`
+	Subscriptions int `json:"subscriptions,omitempty"`
 
 	Target string        `json:"target,omitempty"` // what a fault struck
 	For    time.Duration `json:"for,omitempty"`    // how long it is meant to last; 0 for ever
