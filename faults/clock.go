@@ -1,29 +1,31 @@
 package faults
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
 
-// Jumper is a world whose nodes have clocks that can be moved.
+// Jumper is a world whose clients and nodes have wall clocks that can be moved.
 type Jumper interface {
-	Jump(node string, by time.Duration) error
+	Jump(name string, by time.Duration) error
 }
 
-// Clock moves a node's clock, forward or back, once.
+// Clock moves the wall clock of a client or a node, whichever is named, forward
+// or back, once. What measures time by a monotonic clock does not notice.
 type Clock struct {
-	Node string
-	Jump time.Duration
+	Client, Node string
+	Jump         time.Duration
 }
 
 // Name implements Fault.
 func (Clock) Name() string { return "clock" }
 
 // Target implements Fault.
-func (f Clock) Target() string { return fmt.Sprintf("%s by %+v", f.Node, f.Jump) }
+func (f Clock) Target() string { return fmt.Sprintf("%s by %+v", cmp.Or(f.Client, f.Node), f.Jump) }
 
 // Uses implements Fault.
-func (f Clock) Uses() []Use { return []Use{{f.Node, Node}} }
+func (f Clock) Uses() []Use { return either(f.Client, f.Node) }
 
 // Inject implements Fault. It is not healed: the clock stays where it is.
 func (f Clock) Inject(w World) (func(), error) {
@@ -31,5 +33,5 @@ func (f Clock) Inject(w World) (func(), error) {
 	if !ok {
 		return nil, &ErrCannot{f.Name()}
 	}
-	return nil, j.Jump(f.Node, f.Jump)
+	return nil, j.Jump(cmp.Or(f.Client, f.Node), f.Jump)
 }

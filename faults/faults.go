@@ -48,6 +48,14 @@ const (
 	Node   Kind = "node"
 )
 
+// either is the one use of a fault that strikes a client or a node.
+func either(client, node string) []Use {
+	if client != "" {
+		return []Use{{client, Client}}
+	}
+	return []Use{{node, Node}}
+}
+
 // World is what faults happen in. Faults ask it for their ability by type
 // assertion; After is all that the Schedule itself needs.
 type World interface {
@@ -69,16 +77,21 @@ func (e *ErrCannot) Error() string {
 // which the documentation shows them.
 func Catalog() []Entry {
 	return []Entry{
-		{Pause{}.Name(), "stops a client in place, as a long garbage collection does; what it had in flight goes on when it wakes", "{pause: client-1, for: 40s, …}"},
+		{Pause{}.Name(), "stops a client in place, as a long garbage collection does, or a node; what it had in flight goes on when it wakes", "{pause: client-1, for: 40s, …}"},
 		{Crash{}.Name(), "kills a client; it never speaks again", "{crash: client-1, …}"},
+		{Cancel{}.Name(), "ends the context of a client's critical section, as a server does whose caller has hung up", "{cancel: client-1, …}"},
 		{Cut{}.Name(), "loses everything sent over a link and breaks its connections", "{cut: [client-1, redis-1], direction: both, for: 5s, …}"},
+		{Partition{}.Name(), "cuts every link between some clients and nodes and the rest", "{partition: [client-1, redis-1], for: 20s, …}"},
 		{Hold{}.Name(), "keeps everything sent over a link and delivers it when the time is up", "{hold: [client-1, redis-1], direction: to-node, for: 40s, …}"},
 		{Slow{}.Name(), "adds to the latency of a link", "{slow: [client-1, redis-1], by: 500ms, for: 10s, …}"},
 		{Reset{}.Name(), "resets a link's open connections", "{reset: [client-1, redis-1], …}"},
 		{Drop{}.Name(), "loses the one request or reply that set it off", "{drop: reply, when: {client-1: {command: 1, point: applied}}}"},
-		{Clock{}.Name(), "moves a node's clock", "{clock: redis-1, jump: 60s, …}"},
+		{Clock{}.Name(), "moves the wall clock of a node or a client", "{clock: redis-1, jump: 60s, …}"},
+		{Drift{}.Name(), "lets a node's clock run fast or slow", "{drift: redis-1, rate: 1.1, for: 60s, …}"},
 		{Evict{}.Name(), "takes the lock's key from a node, as one does that runs out of memory", "{evict: redis-1, …}"},
-		{Stop{}.Name(), "takes a node down, and up again when the time is up, with or without its data", "{stop: redis-1, data: kept, for: 20s, …}"},
+		{ForgetScripts{}.Name(), "empties a node's script cache", "{forget-scripts: redis-1, …}"},
+		{Refuse{}.Name(), "lets a node answer with an error instead of doing what it is told", "{refuse: redis-1, with: busy, commands: [EVALSHA], for: 6s, …}"},
+		{Stop{}.Name(), "takes a node down, and up again when the time is up, with or without its data or the last of it", "{stop: redis-1, data: kept, for: 20s, …}"},
 	}
 }
 

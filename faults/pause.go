@@ -1,31 +1,34 @@
 package faults
 
-// Pauser is a world whose clients can be stopped in place.
+import "cmp"
+
+// Pauser is a world whose clients and nodes can be stopped in place.
 type Pauser interface {
-	Pause(client string) error
-	Resume(client string) error
+	Pause(name string) error
+	Resume(name string) error
 }
 
-// Pause stops a client: its I/O and its work stand still until it is healed.
-type Pause struct{ Client string }
+// Pause stops a client or a node, whichever is named: its I/O and its work stand
+// still until it is healed. What a node was sent meanwhile it executes then.
+type Pause struct{ Client, Node string }
 
 // Name implements Fault.
 func (Pause) Name() string { return "pause" }
 
 // Target implements Fault.
-func (f Pause) Target() string { return f.Client }
+func (f Pause) Target() string { return cmp.Or(f.Client, f.Node) }
 
 // Uses implements Fault.
-func (f Pause) Uses() []Use { return []Use{{f.Client, Client}} }
+func (f Pause) Uses() []Use { return either(f.Client, f.Node) }
 
-// Inject implements Fault; healing resumes the client.
+// Inject implements Fault; healing lets it go on.
 func (f Pause) Inject(w World) (func(), error) {
 	p, ok := w.(Pauser)
 	if !ok {
 		return nil, &ErrCannot{f.Name()}
 	}
-	if err := p.Pause(f.Client); err != nil {
+	if err := p.Pause(f.Target()); err != nil {
 		return nil, err
 	}
-	return func() { _ = p.Resume(f.Client) }, nil // it was there to be paused
+	return func() { _ = p.Resume(f.Target()) }, nil // it was there to be paused
 }

@@ -144,7 +144,7 @@ func TestStepString(t *testing.T) {
 	}{
 		{faults.Step{Fault: pause, For: 40 * second, When: faults.Trigger{Client: "client-1", Event: faults.Acquired, After: second}},
 			"pause client-1, 1s after client-1: acquired, for 40s"},
-		{faults.Step{Fault: faults.Stop{Node: "redis-1", Lose: true}, When: faults.Trigger{At: 10 * second}},
+		{faults.Step{Fault: faults.Stop{Node: "redis-1", Lose: faults.Everything}, When: faults.Trigger{At: 10 * second}},
 			"stop redis-1 with its data, at 10s"},
 		{faults.Step{Fault: faults.Drop{What: faults.Reply}, When: faults.Trigger{Client: "client-1", Nth: 2,
 			Wire: &faults.Wire{Names: []string{"DEL", "EVAL"}, During: faults.InRelease, Point: faults.Applied}}},
@@ -152,6 +152,14 @@ func TestStepString(t *testing.T) {
 		{faults.Step{Fault: faults.Hold{Link: link, Direction: faults.ToNode}, When: faults.Trigger{Client: "client-2",
 			Wire: &faults.Wire{Command: 2, Point: faults.BeforeSend}}},
 			"hold client-1 → redis-1, client-2: command 2 before-send"},
+		{faults.Step{Fault: faults.Cut{Link: peers, Direction: faults.Both}}, "cut redis-2 – redis-1, at 0s"},
+		{faults.Step{Fault: faults.Clock{Client: "client-1", Jump: second}}, "clock client-1 by 1s, at 0s"},
+		{faults.Step{Fault: faults.Drift{Node: "redis-1", Rate: 0.5}, For: second}, "drift redis-1 at rate 0.5, at 0s, for 1s"},
+		{faults.Step{Fault: faults.Partition{Side: both}}, "partition client-1, redis-1 from the rest, at 0s"},
+		{faults.Step{Fault: faults.Refuse{Node: "redis-1", With: faults.Busy}}, "refuse everything on redis-1 with busy, at 0s"},
+		{faults.Step{Fault: faults.Refuse{Node: "redis-1", With: faults.OOM, Commands: []string{"SET", "EVAL"}}},
+			"refuse SET and EVAL on redis-1 with oom, at 0s"},
+		{faults.Step{Fault: faults.Stop{Node: "redis-1", Lose: second}}, "stop redis-1 with the last 1s of its data, at 0s"},
 	}
 	for _, tt := range tests {
 		if got := tt.step.String(); got != tt.want {

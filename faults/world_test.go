@@ -27,6 +27,7 @@ func (w *world) do(format string, args ...any) error {
 func (w *world) Pause(c string) error  { return w.do("pause %s", c) }
 func (w *world) Resume(c string) error { return w.do("resume %s", c) }
 func (w *world) Crash(c string) error  { return w.do("crash %s", c) }
+func (w *world) Cancel(c string) error { return w.do("cancel %s", c) }
 func (w *world) Cut(l faults.Link, d faults.Direction) error {
 	if w.onCut != nil {
 		if err := w.onCut(); err != nil {
@@ -44,8 +45,27 @@ func (w *world) Slow(l faults.Link, d faults.Direction, by time.Duration) error 
 func (w *world) Reset(l faults.Link) error                { return w.do("reset %s", l) }
 func (w *world) Jump(node string, by time.Duration) error { return w.do("jump %s %v", node, by) }
 func (w *world) Evict(node, key string) error             { return w.do("evict %s %s", node, key) }
-func (w *world) Stop(node string, lose bool) error        { return w.do("stop %s %v", node, lose) }
-func (w *world) Start(node string) error                  { return w.do("start %s", node) }
+func (w *world) ForgetScripts(node string) error          { return w.do("forget %s", node) }
+func (w *world) Drift(node string, rate float64) error    { return w.do("drift %s %g", node, rate) }
+func (w *world) Stop(node string, lose time.Duration) error {
+	return w.do("stop %s %v", node, lose)
+}
+func (w *world) Start(node string) error { return w.do("start %s", node) }
+func (w *world) Partition(side []string) (func(), error) {
+	return w.undo(w.do("partition %q", side), "join %q", side)
+}
+func (w *world) Refuse(node string, names []string, text string) (func(), error) {
+	return w.undo(w.do("refuse %q on %s: %s", names, node, text), "obey %q on %s", names, node)
+}
+
+// undo returns how to end what was begun with err.
+func (w *world) undo(err error, format string, args ...any) (func(), error) {
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = w.do(format, args...) }, nil
+}
+
 func (w *world) report(s faults.Step, c faults.Change, err error) {
 	text := fmt.Sprintf("%s %s", c, s.Fault.Name())
 	if err != nil {

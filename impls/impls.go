@@ -34,7 +34,9 @@ type Lock interface {
 	// Acquire tries until it has the lock, Config.Wait has passed, or ctx is
 	// done. It returns ErrNotAcquired when the lock was definitely not granted.
 	// With any other error the outcome is unknown and the lock may be held on
-	// the server.
+	// the server. A version that is re-entrant grants it again to the handle
+	// that has it, and then needs as many Releases; to any other version that is
+	// a second attempt like everybody's.
 	Acquire(ctx context.Context) (Lease, error)
 
 	// Release gives the lease back. It returns ErrNotHeld when the lease was no
@@ -69,6 +71,7 @@ type SharedLocker interface {
 // Config says what a lock protects and for how long.
 type Config struct {
 	Key  string        // the name of the lock; versions store it as it is
+	Also []string      // further keys, which a version that locks several keys as one takes together with Key; the others ignore them
 	TTL  time.Duration // how long one grant lasts unless it is renewed; versions without expiry ignore it
 	Wait time.Duration // how long Acquire keeps trying; 0 means one attempt
 }
@@ -85,6 +88,10 @@ func (c Config) Validate() error {
 	}
 	return nil
 }
+
+// Precision is how much earlier than its TTL says a key may end: Redis keeps the
+// end in whole milliseconds of its clock. A version that claims Until takes it off.
+const Precision = time.Millisecond
 
 // Redis is go-redis' client. Behind it is always a redis.UniversalClient, and a
 // version that needs the rest of it, such as Watch or Subscribe, asserts it to
@@ -113,6 +120,11 @@ type Env interface {
 	// documents take a UUID for.
 	Token() string
 
+	// Wall is the wall clock of this client's machine, which somebody may set
+	// while the client runs. It has no monotonic reading; for one, and for
+	// everything but the mistake of trusting it, use time.Now.
+	Wall() time.Time
+
 	// Rand is a source of chance that follows from the run's seed and from the
 	// name alone, so that a new use of chance does not move the others. Each
 	// call starts the stream anew; keep the source. It is not safe for
@@ -128,6 +140,10 @@ type Version struct {
 	Traits  Traits
 
 	// New makes a handle for one client. It touches no server. The error is for
-	// a configuration that this version cannot work with.
+	// a configuration that this version cannot work with. It is nil for a
+	// strategy.
 	New func(Env, Config) (Lock, error)
+
+	// Strategy is what a version without a lock has in place of New.
+	Strategy func(Env, Store, Config) (Strategy, error)
 }

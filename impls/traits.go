@@ -14,6 +14,15 @@ type Traits struct {
 	Reentrant bool // the owner may acquire again what it holds
 	Shared    bool // has a shared mode
 	Fair      bool // grants in order of arrival
+	Multi     bool // locks Config.Key and Config.Also as one
+
+	// Replicated versions ask Env.Nodes for a majority like those with Quorum,
+	// and are given nodes that are replicas of one another.
+	Replicated bool
+
+	// Replicas versions ask the primary whether its replicas have the grant, and
+	// make no sense without any.
+	Replicas bool
 }
 
 // TTL says how a grant gets its time to live.
@@ -33,6 +42,7 @@ type Token string
 const (
 	TokenNone   Token = "none"   // a constant that means nothing
 	TokenFixed  Token = "fixed"  // a constant that is compared as if it were unique
+	TokenClient Token = "client" // one value for all grants of a handle, as re-entrant locks have
 	TokenUnique Token = "unique" // a new value for every attempt
 )
 

@@ -74,19 +74,22 @@ func TestExpectedAndUncovered(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := []struct {
-		version   string
-		exclusion string // the verdict that is expected, or ""
-		update    string
-		uncovered string
+		version                      string
+		exclusion, update, ownership string // the verdicts that are expected, or ""
+		uncovered                    string
 	}{
-		{"setnx-ex", Violated, Violated, ""},
-		{"lua-release", "", Violated, "mutual-exclusion"},
-		{"watchdog", "", Holds, "mutual-exclusion"},
-		{"redlock", "", "", "mutual-exclusion no-lost-update"},
+		{"setnx-ex", Violated, Violated, Holds, ""},
+		{"lua-release", "", Violated, Holds, "mutual-exclusion"},
+		{"watchdog", "", Holds, Holds, "mutual-exclusion"},
+		{"redlock", "", "", Holds, "mutual-exclusion no-lost-update"},
+		{"setnx-del", "", "", Violated, "mutual-exclusion no-lost-update"},
+		{"conditional-update", "", "", "", "no-lost-update"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.version, func(t *testing.T) {
-			for check, want := range map[string]string{"mutual-exclusion": tt.exclusion, "no-lost-update": tt.update, "fairness": ""} {
+			for check, want := range map[string]string{
+				"mutual-exclusion": tt.exclusion, "no-lost-update": tt.update, "ownership": tt.ownership, "fairness": "",
+			} {
 				got, ok := s.Expected(check, tt.version)
 				if got != want || ok != (want != "") {
 					t.Errorf("Expected(%s) = %q, %v, want %q", check, got, ok, want)
@@ -94,6 +97,35 @@ func TestExpectedAndUncovered(t *testing.T) {
 			}
 			if got := strings.Join(s.Uncovered(tt.version), " "); got != tt.uncovered {
 				t.Errorf("Uncovered = %q, want %q", got, tt.uncovered)
+			}
+		})
+	}
+}
+
+// TestOthers reads the word in place of a list, for one verdict and the other.
+func TestOthers(t *testing.T) {
+	least := read(t, "testdata/valid/least.yaml")
+	tests := []struct{ expect, listed, others string }{
+		{"{violated: [setnx-ex], holds: others}", Violated, Holds},
+		{"{violated: others, holds: [setnx-ex]}", Holds, Violated},
+		{"{holds: others}", Holds, Holds},
+		{"{violated: others}", Violated, Violated},
+		{"{violated: others, holds: []}", Violated, Violated},
+	}
+	for _, tt := range tests {
+		t.Run(tt.expect, func(t *testing.T) {
+			text := strings.NewReplacer("{holds: [lua-release]}", tt.expect, "mutual-exclusion", "no-lost-update").Replace(least)
+			s, err := Parse("f", []byte(text), known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for version, want := range map[string]string{"setnx-ex": tt.listed, "watchdog": tt.others, "conditional-update": tt.others} {
+				if got, ok := s.Expected("no-lost-update", version); got != want || !ok {
+					t.Errorf("Expected(%s) = %q, %v, want %q", version, got, ok, want)
+				}
+				if left := s.Uncovered(version); left != nil {
+					t.Errorf("Uncovered(%s) = %q", version, left)
+				}
 			}
 		})
 	}

@@ -114,20 +114,34 @@ func (r *reader) expectation(n *yaml.Node, check string) Expectation {
 	if given := mapping(r, n, what, expectationFields, &l); given != nil && l.violated == nil && l.holds == nil {
 		r.wrong(n, "%s is empty; expected violated:, holds: or both", what)
 	}
-	seen := map[string]string{}
-	return Expectation{
-		Violated: r.versions(l.violated, "violated", seen),
-		Holds:    r.versions(l.holds, "holds", seen),
+	var e Expectation
+	switch {
+	case areOthers(l.violated) && areOthers(l.holds):
+		r.wrong(l.holds, "violated and holds are both others; expected a list of versions for one of them")
+		return e
+	case areOthers(l.violated):
+		e.Others, l.violated = Violated, nil
+	case areOthers(l.holds):
+		e.Others, l.holds = Holds, nil
 	}
+	seen := map[string]string{}
+	e.Violated = r.versions(l.violated, Violated, check, seen)
+	e.Holds = r.versions(l.holds, Holds, check, seen)
+	return e
+}
+
+// areOthers reports whether n is the word for all versions that are not listed.
+func areOthers(n *yaml.Node) bool {
+	return n != nil && n.Kind == yaml.ScalarNode && n.Tag == "!!str" && n.Value == others && !unreadable(n)
 }
 
 // versions reads the versions with one verdict. seen holds the verdict of those
 // that were read before.
-func (r *reader) versions(n *yaml.Node, verdict string, seen map[string]string) []string {
+func (r *reader) versions(n *yaml.Node, verdict, check string, seen map[string]string) []string {
 	if n == nil {
 		return nil
 	}
-	items, _ := r.list(n, verdict, "of versions")
+	items, _ := r.list(n, verdict, "of versions, or others for all that are not listed")
 	var list []string
 	for _, item := range items {
 		name, ok := r.name(item, "a version")
@@ -135,12 +149,16 @@ func (r *reader) versions(n *yaml.Node, verdict string, seen map[string]string) 
 			continue
 		}
 		switch earlier := seen[name]; {
+		case name == others:
+			r.wrong(item, "others stands for a whole list; expected %s: others", verdict)
 		case earlier == verdict:
 			r.wrong(item, "version %s is listed twice under %s; expected it once", quote(name), verdict)
 		case earlier != "":
 			r.wrong(item, "version %s is under %s and under %s; expected one of them", quote(name), earlier, verdict)
 		case r.known.Versions != nil && !slices.Contains(r.known.Versions, name):
 			r.wrong(item, "unknown version %s; %s", quote(name), meant(name, r.known.Versions))
+		case slices.Contains(r.known.Strategies, name) && !OfResource(check):
+			r.wrong(item, "version %s has no lock, so %s says nothing of it; expected it under %s alone", quote(name), check, updateCheck)
 		default:
 			list = append(list, name)
 		}

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"fmt"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -42,7 +43,7 @@ func countField[T any](name string, must bool, low, high int64, at func(*T) *int
 // numberField is an optional field that holds a number above 0.
 func numberField[T any](name string, at func(*T) *float64) field[T] {
 	return field[T]{name: name, read: func(r *reader, n *yaml.Node, into *T) {
-		if v, ok := r.number(n, name); ok {
+		if v, ok := r.number(n, name, aboveZero, fmt.Sprintf("a number above 0, up to %d", maxCount)); ok {
 			*at(into) = v
 		}
 	}}

@@ -13,8 +13,9 @@ var update = flag.Bool("update", false, "rewrite the expected output in testdata
 
 // known is the world that the files in testdata were written for.
 var known = Known{
-	Versions: []string{"lua-release", "redlock", "setnx-del", "setnx-ex", "watchdog"},
-	Checks:   []string{"mutual-exclusion", "no-deadlock", "no-lost-update", "no-orphan", "ownership"},
+	Versions:   []string{"conditional-update", "lua-release", "redlock", "setnx-del", "setnx-ex", "watchdog"},
+	Strategies: []string{"conditional-update"},
+	Checks:     []string{"mutual-exclusion", "no-deadlock", "no-lost-update", "no-orphan", "ownership"},
 	Traits: map[string][]string{
 		"renew":  {"none", "blind", "owned"},
 		"quorum": {"true", "false"},

@@ -12,14 +12,16 @@ const (
 	MaxClients = 1000
 	MaxRounds  = 10_000
 	MaxHours   = 24 // of any duration
+	MaxNest    = 9
 )
 
 // Known says which names exist outside the scenarios. A nil field leaves its
 // names unchecked, for somebody's own lock, which is in no catalogue.
 type Known struct {
-	Versions []string
-	Checks   []string
-	Traits   map[string][]string // trait to the values that it can have
+	Versions   []string
+	Strategies []string // those of Versions that have no lock, of whom only the checks of the resource say anything
+	Checks     []string
+	Traits     map[string][]string // trait to the values that it can have
 }
 
 // Parse reads one scenario. file is what the problems name and is not opened.
@@ -47,7 +49,7 @@ func Load(path string, known Known) (*Scenario, error) {
 // not empty.
 func parse(file string, data []byte, known Known, called string) (*Scenario, error) {
 	r := &reader{file: file, known: known, called: called}
-	s := &Scenario{File: file}
+	s := &Scenario{File: file, lockless: known.Strategies}
 	if root := r.tree(data); root != nil {
 		r.plain(root)
 		r.scenario(root, s)

@@ -18,54 +18,85 @@ func TestParseReadsEveryField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	link := func(client, node string) faults.Link { return faults.Link{Client: client, Node: node} }
 	want := &Scenario{
 		Name:      "every-field",
 		File:      base,
 		Title:     Text{EN: "Every field", ZH: "所有字段"},
 		Lesson:    Text{EN: "Read it beside the README.", ZH: "请与 README 对照阅读。"},
 		Documents: []Source{{"000_b342c447b9411623.txt", "四"}},
-		Topology:  Topology{Redis: "single", Quorum: 3},
-		Lock:      Lock{Key: "order:123", TTL: 30 * time.Second, RenewingTTL: 10 * time.Second, Wait: time.Minute},
+		Topology: Topology{Redis: Sentinel, Quorum: 3,
+			Replicas: 2, DownAfter: 4 * time.Second, MinReplicas: 1, MaxLag: 8 * time.Second},
+		Lock: Lock{Key: "order:123", Also: []string{"order:124"},
+			TTL: 30 * time.Second, RenewingTTL: 10 * time.Second, Wait: time.Minute, Retries: 3},
 		Workload: Workload{
 			Resource: "stock", Initial: 200, Clients: 3, Rounds: 2, Stagger: time.Second, Work: 5 * time.Second,
 			SlowWork: SlowWork{Every: 4, Work: 3 * time.Second},
 			WorkOf:   map[string]time.Duration{"client-1": 35 * time.Second},
 			Extend:   2 * time.Second,
 			Heed:     true,
+			Nest:     2, Releases: 1, Readers: []string{"client-3"}, Fences: Ignored,
 		},
-		Needs:  map[string][]string{"renew": {"blind", "owned"}, "quorum": {"false"}},
-		Bounds: Bounds{Availability: 31 * time.Second, CommandsPerAcquire: 20, RenewalsPerTTL: 4.5},
-		Steps: []faults.Step{
-			{Fault: faults.Pause{Client: "client-1"}, For: 40 * time.Second,
-				When: faults.Trigger{Client: "client-1", Event: faults.Acquired, After: time.Second}},
-			{Fault: faults.Crash{Client: "client-2"},
-				When: faults.Trigger{Client: "client-2", Wire: &faults.Wire{Command: 2, Point: faults.BeforeSend}}},
-			{Fault: faults.Drop{What: faults.Reply},
-				When: faults.Trigger{Client: "client-1", Nth: 2, Wire: &faults.Wire{
-					Names: []string{"DEL", "EVAL", "EVALSHA"}, During: faults.InRelease, Point: faults.Applied}}},
-			{Fault: faults.Drop{What: faults.Request},
-				When: faults.Trigger{Client: "client-3", Nth: 2, Wire: &faults.Wire{
-					Command: 1, During: faults.InHold, Point: faults.BeforeSend}}},
-			{Fault: faults.Cut{Link: link("client-1", "redis-1"), Direction: faults.ToNode},
-				For: 5 * time.Second, When: faults.Trigger{At: 10 * time.Second}},
-			{Fault: faults.Hold{Link: link("client-1", "store"), Direction: faults.ToClient}, For: 6 * time.Second},
-			{Fault: faults.Slow{Link: link("client-1", "redis-2"), Direction: faults.Both, By: 500 * time.Millisecond},
-				When: faults.Trigger{At: time.Second}},
-			{Fault: faults.Reset{Link: link("client-1", "redis-3")}, When: faults.Trigger{At: 2 * time.Second}},
-			{Fault: faults.Clock{Node: "redis-1", Jump: -time.Hour}, When: faults.Trigger{At: 5 * time.Second}},
-			{Fault: faults.Stop{Node: "redis-1", Lose: true}, For: 20 * time.Second,
-				When: faults.Trigger{At: 11 * time.Second}},
-			{Fault: faults.Evict{Node: "redis-2", Key: "order:123"}, When: faults.Trigger{At: 12 * time.Second}},
-		},
-		Checks: []string{"mutual-exclusion", "no-lost-update"},
+		Needs:      map[string][]string{"renew": {"blind", "owned"}, "quorum": {"false"}},
+		Strategies: true,
+		Bounds:     Bounds{Availability: 31 * time.Second, CommandsPerAcquire: 20, RenewalsPerTTL: 4.5, Overtakes: 3},
+		Steps:      everyStep(),
+		Checks:     []string{"mutual-exclusion", "no-lost-update", "ownership"},
 		Expect: map[string]Expectation{
 			"mutual-exclusion": {Violated: []string{"setnx-ex"}},
 			"no-lost-update":   {Violated: []string{"setnx-ex", "lua-release"}, Holds: []string{"watchdog"}},
+			"ownership":        {Violated: []string{"setnx-del"}, Others: Holds},
 		},
+		lockless: []string{"conditional-update"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got:\n%+v\nwant:\n%+v", got, want)
+	}
+}
+
+// everyStep is what the file's steps are read as.
+func everyStep() []faults.Step {
+	link := func(node string) faults.Link { return faults.Link{Client: "client-1", Node: node} }
+	peers := func(peer, node string) faults.Link { return faults.Link{Peer: peer, Node: node} }
+	at := func(seconds int) faults.Trigger { return faults.Trigger{At: time.Duration(seconds) * time.Second} }
+	return []faults.Step{
+		{Fault: faults.Pause{Client: "client-1"}, For: 40 * time.Second,
+			When: faults.Trigger{Client: "client-1", Event: faults.Acquired, After: time.Second}},
+		{Fault: faults.Crash{Client: "client-2"},
+			When: faults.Trigger{Client: "client-2", Wire: &faults.Wire{Command: 2, Point: faults.BeforeSend}}},
+		{Fault: faults.Drop{What: faults.Reply},
+			When: faults.Trigger{Client: "client-1", Nth: 2, Wire: &faults.Wire{
+				Names: []string{"DEL", "EVAL", "EVALSHA"}, During: faults.InRelease, Point: faults.Applied}}},
+		{Fault: faults.Drop{What: faults.Request},
+			When: faults.Trigger{Client: "client-3", Nth: 2, Wire: &faults.Wire{
+				Command: 1, During: faults.InHold, Point: faults.BeforeSend}}},
+		{Fault: faults.Cut{Link: link("redis-1"), Direction: faults.ToNode},
+			For: 5 * time.Second, When: faults.Trigger{At: 10 * time.Second}},
+		{Fault: faults.Hold{Link: link("store"), Direction: faults.ToClient}, For: 6 * time.Second},
+		{Fault: faults.Slow{Link: link("redis-2"), Direction: faults.Both, By: 500 * time.Millisecond},
+			When: faults.Trigger{At: time.Second}},
+		{Fault: faults.Reset{Link: link("redis-3")}, When: faults.Trigger{At: 2 * time.Second}},
+		{Fault: faults.Clock{Node: "redis-1", Jump: -time.Hour}, When: faults.Trigger{At: 5 * time.Second}},
+		{Fault: faults.Stop{Node: "redis-1", Lose: faults.Everything}, For: 20 * time.Second,
+			When: faults.Trigger{At: 11 * time.Second}},
+		{Fault: faults.Evict{Node: "redis-2", Key: "order:123"}, When: at(12)},
+		{Fault: faults.Cut{Link: peers("redis-1", "redis-2"), Direction: faults.Both}, When: at(13)},
+		{Fault: faults.Slow{Link: peers("sentinel-1", "redis-1"), Direction: faults.Both, By: time.Second},
+			For: 2 * time.Second, When: at(13)},
+		{Fault: faults.Pause{Node: "redis-3"}, For: 3 * time.Second, When: at(14)},
+		{Fault: faults.Pause{Node: "sentinel-1"}, When: at(14)},
+		{Fault: faults.Clock{Client: "client-1", Jump: time.Minute}, When: at(15)},
+		{Fault: faults.Stop{Node: "redis-3", Lose: 2 * time.Second}, When: at(16)},
+		{Fault: faults.Stop{Node: "sentinel-2"}, When: at(17)},
+		{Fault: faults.Evict{Node: "redis-1", Key: "order:124"}, When: at(18)},
+		{Fault: faults.Partition{Side: []faults.Use{
+			{Name: "client-1", Kind: faults.Client}, {Name: "redis-1", Kind: faults.Node}, {Name: "sentinel-1", Kind: faults.Node},
+		}}, For: 20 * time.Second, When: at(19)},
+		{Fault: faults.Drift{Node: "redis-1", Rate: 1.5}, For: time.Minute, When: at(20)},
+		{Fault: faults.Refuse{Node: "redis-1", With: faults.Busy, Commands: []string{"EVALSHA", "SET"}},
+			For: 6 * time.Second, When: at(21)},
+		{Fault: faults.Refuse{Node: "redis-2", With: faults.ClusterDown}, When: at(22)},
+		{Fault: faults.ForgetScripts{Node: "redis-2"}, When: at(23)},
+		{Fault: faults.Cancel{Client: "client-1"}, When: faults.Trigger{Client: "client-1", Event: faults.Reading}},
 	}
 }
 
@@ -74,8 +105,47 @@ func TestParseDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Topology.Quorum != 5 || s.Workload.Rounds != 1 || s.Workload.Heed || s.Workload.WorkOf != nil || s.Needs != nil {
+	want := Workload{Resource: "register", Clients: 1, Rounds: 1, Nest: 1, Releases: 1, Fences: Checked}
+	if s.Topology != (Topology{Redis: Single, Quorum: 5}) || !reflect.DeepEqual(s.Workload, want) || s.Needs != nil {
 		t.Errorf("defaults are %+v", s)
+	}
+}
+
+func TestParseDefaultsThatDependOnOthers(t *testing.T) {
+	text := strings.NewReplacer("redis: single", "redis: sentinel", "clients: 1", "clients: 1, nest: 3").
+		Replace(read(t, "testdata/valid/least.yaml"))
+	s, err := Parse("f", []byte(text), known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Topology{Redis: Sentinel, Quorum: 5, Replicas: 2, DownAfter: 5 * time.Second, MaxLag: 10 * time.Second}
+	if s.Topology != want {
+		t.Errorf("the topology is %+v, want %+v", s.Topology, want)
+	}
+	if s.Workload.Releases != 3 {
+		t.Errorf("%d releases of 3 acquires, want as many", s.Workload.Releases)
+	}
+}
+
+// TestNodesOfATopology names the last node of each kind, and the one after it.
+func TestNodesOfATopology(t *testing.T) {
+	tests := []struct{ topology, last, none string }{
+		{"redis: single", "redis-5", "redis-6"},
+		{"redis: single, quorum: 3", "redis-3", "redis-4"},
+		{"redis: single", "redis-1", "sentinel-1"},
+		{"redis: sentinel, quorum: 1", "redis-3", "redis-4"},
+		{"redis: sentinel, quorum: 1, replicas: 4", "redis-5", "redis-6"},
+		{"redis: sentinel, quorum: 7, replicas: 4", "redis-7", "redis-8"},
+		{"redis: sentinel", "sentinel-3", "sentinel-4"},
+	}
+	least := read(t, "testdata/valid/least.yaml")
+	for _, tt := range tests {
+		for node, want := range map[string]bool{tt.last: true, tt.none: false} {
+			text := strings.Replace(least, "redis: single", tt.topology, 1) + "steps: [{stop: " + node + ", at: 1s}]\n"
+			if _, err := Parse("f", []byte(text), known); (err == nil) != want {
+				t.Errorf("{%s}: a stop of %s: %v", tt.topology, node, err)
+			}
+		}
 	}
 }
 
@@ -194,8 +264,13 @@ func checkAccepted(t *testing.T, s *Scenario) {
 	for _, c := range s.Clients() {
 		clients[c] = true
 	}
-	for i := range s.Topology.Quorum {
+	for i := range max(s.Topology.Quorum, 1+s.Topology.Replicas) {
 		nodes[NodeName(i+1)] = true
+	}
+	if s.Topology.Redis == Sentinel {
+		for i := range Sentinels {
+			nodes[SentinelName(i+1)] = true
+		}
 	}
 	if len(clients) == 0 || len(clients) > MaxClients || s.Topology.Quorum%2 != 1 || s.Workload.Rounds < 1 {
 		t.Errorf("bad topology or workload: %+v %+v", s.Topology, s.Workload)
@@ -205,7 +280,21 @@ func checkAccepted(t *testing.T, s *Scenario) {
 			t.Errorf("work of %q", c)
 		}
 	}
+	if s.Workload.Nest < 1 || s.Workload.Releases < 1 || s.Workload.Releases > s.Workload.Nest || s.Workload.Fences == "" {
+		t.Errorf("bad sections: %+v", s.Workload)
+	}
+	if top := s.Topology; (top.Redis == Sentinel) != (top.Replicas > 0 && top.DownAfter > 0 && top.MaxLag > 0) || top.MinReplicas > top.Replicas {
+		t.Errorf("bad replicas: %+v", top)
+	}
+	for _, c := range s.Workload.Readers {
+		if !clients[c] {
+			t.Errorf("the reader %q", c)
+		}
+	}
 	for _, step := range s.Steps {
+		if len(step.Fault.Uses()) == 0 && step.Fault.Name() != "drop" {
+			t.Errorf("%s strikes nobody", step)
+		}
 		for _, use := range step.Fault.Uses() {
 			if use.Kind == faults.Client && !clients[use.Name] || use.Kind == faults.Node && !nodes[use.Name] {
 				t.Errorf("%s names %q", step, use.Name)

@@ -156,7 +156,7 @@ func meant(word string, candidates []string) string {
 	if hint := nearest.Hint(word, candidates); hint != "" {
 		return hint
 	}
-	const most = 12
+	const most = 16
 	switch n := len(candidates); {
 	case n == 0:
 		return "none is known"

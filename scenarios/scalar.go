@@ -102,19 +102,22 @@ func (r *reader) integer(n *yaml.Node, what string, low, high int64) (int64, boo
 // maxCount bounds whatever is counted and has no closer bound.
 const maxCount = 1_000_000
 
-// number reads a number above 0.
-func (r *reader) number(n *yaml.Node, what string) (float64, bool) {
+// number reads a number that fits; expected says which do.
+func (r *reader) number(n *yaml.Node, what string, fits func(float64) bool, expected string) (float64, bool) {
 	if unreadable(n) || !r.decimal(n, what) {
 		return 0, false
 	}
 	v, err := strconv.ParseFloat(n.Value, 64)
 	numeric := err == nil && (n.Tag == "!!int" || n.Tag == "!!float")
-	if !numeric || !(v > 0 && v <= maxCount) { // the comparison is also false for not-a-number
-		r.wrong(n, "%s is %s; expected a number above 0, up to %d", what, describe(n), maxCount)
+	if !numeric || !fits(v) {
+		r.wrong(n, "%s is %s; expected %s", what, describe(n), expected)
 		return 0, false
 	}
 	return v, true
 }
+
+// aboveZero fits what has no closer bound; it is false for not-a-number.
+func aboveZero(v float64) bool { return v > 0 && v <= maxCount }
 
 // flag reads true or false.
 func (r *reader) flag(n *yaml.Node, what string) (value, ok bool) {

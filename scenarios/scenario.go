@@ -18,19 +18,22 @@ import (
 // Scenario is a topology, a workload, the steps that go wrong, the checks that
 // judge, and what each version is expected to come out as.
 type Scenario struct {
-	Name      string
-	File      string // where it was read from
-	Title     Text
-	Lesson    Text
-	Documents []Source
-	Topology  Topology
-	Lock      Lock
-	Workload  Workload
-	Steps     []faults.Step
-	Needs     map[string][]string // trait to the values that will do; a version that has none of them is skipped
-	Bounds    Bounds
-	Checks    []string
-	Expect    map[string]Expectation // by check; every check of Checks has one
+	Name       string
+	File       string // where it was read from
+	Title      Text
+	Lesson     Text
+	Documents  []Source
+	Topology   Topology
+	Lock       Lock
+	Workload   Workload
+	Steps      []faults.Step
+	Needs      map[string][]string // trait to the values that will do; a version that has none of them is skipped
+	Strategies bool                // strategies of the resource are tried too, where otherwise they are skipped
+	Bounds     Bounds
+	Checks     []string
+	Expect     map[string]Expectation // by check; every check of Checks has one
+
+	lockless []string // the versions that are known to be strategies
 }
 
 // Text is one text in two languages.
@@ -46,24 +49,42 @@ type Source struct {
 
 // Topology says which nodes there are.
 type Topology struct {
-	Redis  string // "single"
+	Redis  string // Single or Sentinel
 	Quorum int    // how many independent nodes a version that asks a majority gets instead; 5 unless stated
+
+	// Of Sentinel alone.
+	Replicas    int           // of redis-1, named redis-2, …; 2 unless stated
+	DownAfter   time.Duration // how long a node must not answer a Sentinel to be down to it; 5 s unless stated
+	MinReplicas int           // how many replicas must have answered within MaxLag for the primary to take a write; 0 for none
+	MaxLag      time.Duration // 10 s unless stated, as in Redis
 }
+
+// The values of Topology.Redis.
+const (
+	Single   = "single"   // one node
+	Sentinel = "sentinel" // one primary, replicas, and three Sentinels
+)
+
+// Sentinels is how many there are, named sentinel-1, …; two of them must agree.
+const Sentinels = 3
 
 // Lock is what the clients lock.
 type Lock struct {
 	Key         string
+	Also        []string // further keys, for versions that lock several as one
 	TTL         time.Duration
 	RenewingTTL time.Duration // for versions that renew, which can afford a shorter lease; TTL when 0
 	Wait        time.Duration // how long Acquire keeps trying
+	Retries     int           // how often the Redis client sends a command again, of its own accord, that got no reply; 0 unless stated
 }
 
 // Workload is what the clients do.
 type Workload struct {
 	Resource string // "register", "counter" or "stock"
 	Initial  int64
-	Clients  int           // named client-1, client-2, …
-	Rounds   int           // critical sections per client; 1 unless stated
+	Clients  int // named client-1, client-2, …
+	Rounds   int // critical sections per client; 1 unless stated, and the most of any client where RoundsOf says more
+	RoundsOf map[string]int
 	Stagger  time.Duration // client-2 starts this much after client-1, and so on
 	Think    time.Duration // between two rounds
 	Work     time.Duration // between reading the resource and writing it
@@ -71,7 +92,17 @@ type Workload struct {
 	WorkOf   map[string]time.Duration
 	Extend   time.Duration // while they work, clients prolong their lease this often, if the lock can; 0 for never
 	Heed     bool          // clients ask their lease before they write, and stop if it is over
+	Nest     int           // how often a section acquires the lock, one inside the other; 1 unless stated
+	Releases int           // how often it gives it back then; Nest unless stated
+	Readers  []string      // clients that lock in shared mode and only read
+	Fences   string        // Checked unless stated: whether the store refuses a fence older than one that it has seen
 }
+
+// The values of Workload.Fences.
+const (
+	Checked = "checked"
+	Ignored = "ignored"
+)
 
 // SlowWork makes every Every-th section of the run take Work instead.
 type SlowWork struct {
@@ -85,11 +116,15 @@ type Bounds struct {
 	Availability       time.Duration
 	CommandsPerAcquire float64
 	RenewalsPerTTL     float64
+	Connections        int // most that a node may have open at once
+	Subscriptions      int // most that a node may have at once
+	Overtakes          int // most later arrivals that may be granted the lock before an earlier one
 }
 
 // Expectation lists versions by the verdict that a check is expected to give.
 type Expectation struct {
 	Violated, Holds []string
+	Others          string // the verdict of every version that neither list names; empty when nothing is expected of them
 }
 
 // ClientName returns the name of client i, from 1.
@@ -97,6 +132,9 @@ func ClientName(i int) string { return fmt.Sprintf("client-%d", i) }
 
 // NodeName returns the name of lock node i, from 1.
 func NodeName(i int) string { return fmt.Sprintf("redis-%d", i) }
+
+// SentinelName returns the name of Sentinel i, from 1.
+func SentinelName(i int) string { return fmt.Sprintf("sentinel-%d", i) }
 
 // Store is the name of the node that keeps the protected resource.
 const Store = "store"

@@ -95,7 +95,10 @@ func TestSchemaHasTheWordsOfTheLoader(t *testing.T) {
 		got  []any
 		want []any
 	}{
+		{"redis", s.Defs["topology"].Properties["redis"].Enum, words(redises)},
 		{"resource", s.Defs["workload"].Properties["resource"].Enum, words(resources)},
+		{"fences", s.Defs["workload"].Properties["fences"].Enum, words([]string{Checked, Ignored})},
+		{"with", s.Defs["step-refuse"].Properties["with"].Enum, words(faults.Refusals())},
 		{"the event", s.Defs["happening"].OneOf[0].Enum, words(faults.Events())},
 		{"during", s.Defs["command"].Properties["during"].Enum, words(faults.Phases())},
 		{"point", s.Defs["command"].Properties["point"].Enum, words(faults.Points())},
@@ -241,4 +244,55 @@ func stringKeys(v any) any {
 		}
 	}
 	return v
+}
+
+// TestReadmeHasTheFieldsOfTheLoader checks that the README names every field and
+// every word.
+func TestReadmeHasTheFieldsOfTheLoader(t *testing.T) {
+	readme := read(t, "README.md")
+	var want []string
+	under := func(parent string, fields []string) {
+		for _, f := range fields {
+			want = append(want, "`"+parent+f+"`")
+		}
+	}
+	under("", slices.DeleteFunc(names(scenarioFields), func(f string) bool {
+		return slices.Contains([]string{"topology", "lock", "workload", "bounds", "title", "lesson"}, f) // by their fields, or together
+	}))
+	under("topology.", names(topologyFields))
+	under("lock.", names(lockFields))
+	under("workload.", names(workloadFields))
+	under("bounds.", names(boundsFields))
+	under("", names(whenFields))
+	under("", names(wireFields))
+	for _, w := range slices.Concat(words(redises), words(resources), words(faults.Refusals()), words([]string{Checked, Ignored}),
+		words(faults.Events()), words(faults.Phases()), words(faults.Points())) {
+		want = append(want, fmt.Sprintf("`%v`", w))
+	}
+	for _, k := range kinds {
+		line := lineWith(readme, "| `"+k.word+": ")
+		if line == "" {
+			t.Errorf("the README has no row of %s", k.word)
+		}
+		for _, f := range names(k.fields) {
+			if f != k.word && f != "at" && f != "when" && !strings.Contains(line, "`"+f+"`") {
+				t.Errorf("the README has no field %s in the row of %s", f, k.word)
+			}
+		}
+	}
+	for _, w := range want {
+		if !strings.Contains(readme, w) {
+			t.Errorf("the README has no %s", w)
+		}
+	}
+}
+
+// lineWith returns the first line that starts with prefix.
+func lineWith(text, prefix string) string {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, prefix) {
+			return line
+		}
+	}
+	return ""
 }

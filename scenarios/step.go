@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -15,10 +16,15 @@ type draft struct {
 
 	client, node string
 	link         faults.Link
+	side         []faults.Use
 	direction    faults.Direction
 	message      faults.Message
+	with         faults.Refusal
+	commands     []string
 	by, jump     time.Duration
-	data         string
+	rate         float64
+	key, data    string
+	last         time.Duration
 
 	lasts  time.Duration
 	when   faults.Trigger
@@ -35,11 +41,16 @@ type kind struct {
 
 // kinds lists every fault. Its words are those of faults.Catalog.
 var kinds = []kind{
-	lasting("pause", func(d *draft) faults.Fault { return faults.Pause{Client: d.client} }, clientField("pause")),
+	lasting("pause", func(d *draft) faults.Fault { return faults.Pause{Client: d.client, Node: d.node} },
+		partyField("pause", withSentinels)),
 	momentary("crash", "a crashed client never speaks again, so crash takes no \"for\"; to stop it for a while, use pause",
 		func(d *draft) faults.Fault { return faults.Crash{Client: d.client} }, clientField("crash")),
+	momentary("cancel", "what is cancelled does not go on, so cancel takes no \"for\"; the client's next section is not struck",
+		func(d *draft) faults.Fault { return faults.Cancel{Client: d.client} }, clientField("cancel")),
 	lasting("cut", func(d *draft) faults.Fault { return faults.Cut{Link: d.link, Direction: d.direction} },
 		linkField("cut"), directionField),
+	lasting("partition", func(d *draft) faults.Fault { return faults.Partition{Side: d.side} },
+		field[draft]{name: "partition", required: true, read: readSide}),
 	lasting("hold", func(d *draft) faults.Fault { return faults.Hold{Link: d.link, Direction: d.direction} },
 		linkField("hold"), directionField),
 	lasting("slow", func(d *draft) faults.Fault { return faults.Slow{Link: d.link, Direction: d.direction, By: d.by} },
@@ -52,13 +63,33 @@ var kinds = []kind{
 		choiceField("drop", required, []faults.Message{faults.Request, faults.Reply},
 			func(d *draft) *faults.Message { return &d.message })),
 	momentary("clock", "a clock stays where it is moved, so it takes no \"for\"; to move it back, add a step with a negative jump",
-		func(d *draft) faults.Fault { return faults.Clock{Node: d.node, Jump: d.jump} },
-		nodeField("clock"), field[draft]{name: "jump", required: true, read: readJump}),
+		func(d *draft) faults.Fault { return faults.Clock{Client: d.client, Node: d.node, Jump: d.jump} },
+		partyField("clock", withoutSentinels), field[draft]{name: "jump", required: true, read: readJump}),
+	lasting("drift", func(d *draft) faults.Fault { return faults.Drift{Node: d.node, Rate: d.rate} },
+		nodeField("drift", withoutSentinels), field[draft]{name: "rate", required: true, read: readRate}),
 	momentary("evict", "what is evicted does not come back, so evict takes no \"for\"",
-		func(d *draft) faults.Fault { return faults.Evict{Node: d.node, Key: d.scenario.Lock.Key} }, nodeField("evict")),
-	lasting("stop", func(d *draft) faults.Fault { return faults.Stop{Node: d.node, Lose: d.data == "lost"} },
-		nodeField("stop"), choiceField("data", optional, []string{"kept", "lost"}, func(d *draft) *string { return &d.data })),
+		func(d *draft) faults.Fault {
+			return faults.Evict{Node: d.node, Key: cmp.Or(d.key, d.scenario.Lock.Key)}
+		},
+		nodeField("evict", withoutSentinels), field[draft]{name: "key", read: readKey}),
+	momentary("forget-scripts", "clients load again what is forgotten, so forget-scripts takes no \"for\"; to fail scripts for a while, use refuse",
+		func(d *draft) faults.Fault { return faults.ForgetScripts{Node: d.node} }, nodeField("forget-scripts", withoutSentinels)),
+	lasting("refuse", func(d *draft) faults.Fault {
+		return faults.Refuse{Node: d.node, With: d.with, Commands: d.commands}
+	},
+		nodeField("refuse", withoutSentinels),
+		choiceField("with", required, faults.Refusals(), func(d *draft) *faults.Refusal { return &d.with }),
+		field[draft]{name: "commands", read: readCommands}),
+	lasting("stop", func(d *draft) faults.Fault {
+		return faults.Stop{Node: d.node, Lose: max(d.last, loses[d.data])}
+	},
+		nodeField("stop", withSentinels),
+		choiceField("data", optional, []string{"kept", "lost"}, func(d *draft) *string { return &d.data }),
+		field[draft]{name: "last", read: readLast}),
 }
+
+// loses says how much of a node's data is gone by the value of data.
+var loses = map[string]time.Duration{"kept": 0, "lost": faults.Everything}
 
 // lasting is a fault that ends after a while.
 func lasting(word string, build func(*draft) faults.Fault, fields ...field[draft]) kind {
@@ -77,59 +108,6 @@ var triggerFields = []field[draft]{
 		d.when.At, d.broken = at, d.broken || !ok
 	}},
 	{name: "when", read: readWhen},
-}
-
-var directionField = choiceField("direction", optional, []faults.Direction{faults.Both, faults.ToNode, faults.ToClient},
-	func(d *draft) *faults.Direction { return &d.direction })
-
-func clientField(word string) field[draft] {
-	return field[draft]{name: word, required: true, read: func(r *reader, n *yaml.Node, d *draft) {
-		if name, ok := r.text(n, word); ok {
-			d.client, _ = r.client(n, name, d.scenario.Workload.Clients)
-		}
-	}}
-}
-
-func nodeField(word string) field[draft] {
-	return field[draft]{name: word, required: true, read: func(r *reader, n *yaml.Node, d *draft) {
-		name, ok := r.text(n, word)
-		switch {
-		case !ok:
-		case name == Store:
-			r.wrong(n, "%s strikes the nodes of the lock, and %q is not one of them; expected a node such as redis-1", word, Store)
-		default:
-			d.node = r.node(n, name, d.scenario.Topology.Quorum)
-		}
-	}}
-}
-
-// linkField reads the two ends of a link, the client first.
-func linkField(word string) field[draft] {
-	return field[draft]{name: word, required: true, read: func(r *reader, n *yaml.Node, d *draft) {
-		const example = "of a client and a node, such as [client-1, redis-1]"
-		ends, ok := r.list(n, word, example)
-		switch {
-		case !ok:
-			return
-		case len(ends) != 2:
-			r.wrong(n, "%s has %d ends; expected a list %s", word, len(ends), example)
-			return
-		}
-		if name, ok := r.text(ends[0], "the first end of "+word); ok {
-			d.link.Client, _ = r.client(ends[0], name, d.scenario.Workload.Clients)
-		}
-		if name, ok := r.text(ends[1], "the second end of "+word); ok {
-			d.link.Node = r.node(ends[1], name, d.scenario.Topology.Quorum)
-		}
-	}}
-}
-
-func readJump(r *reader, n *yaml.Node, d *draft) {
-	by, ok := r.duration(n, "jump", eitherWay)
-	if ok && by == 0 {
-		r.wrong(n, "jump is %s, which moves nothing; expected a duration such as 60s or -60s", n.Value)
-	}
-	d.jump = by
 }
 
 func readSteps(r *reader, n *yaml.Node, s *Scenario) {

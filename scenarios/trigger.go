@@ -85,17 +85,24 @@ func readCommand(r *reader, n *yaml.Node, w *faults.Wire) {
 	if n.Kind == yaml.SequenceNode {
 		list = n.Content
 	}
+	w.Names = r.commandNames(list, example)
+}
+
+// commandNames reads names of commands, in capitals or not.
+func (r *reader) commandNames(list []*yaml.Node, example string) []string {
+	var names []string
 	for _, item := range list {
 		switch name := strings.ToUpper(item.Value); {
 		case unreadable(item):
 		case item.Kind != yaml.ScalarNode || item.Tag != "!!str" || !commandText.MatchString(item.Value):
 			r.wrong(item, "command is %s; %s", describe(item), example)
-		case slices.Contains(w.Names, name):
+		case slices.Contains(names, name):
 			r.wrong(item, "command %s is listed twice; expected it once", name)
 		default:
-			w.Names = append(w.Names, name)
+			names = append(names, name)
 		}
 	}
+	return names
 }
 
 func isField[T any](fields []field[T], name string) bool {

@@ -1,9 +1,7 @@
 package scenarios
 
 import (
-	"fmt"
-	"regexp"
-	"strconv"
+	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -21,7 +19,7 @@ var workloadFields = []field[Workload]{
 		w.Initial, _ = r.integer(n, "initial", 0, maxInitial)
 	}},
 	countField("clients", required, 1, MaxClients, func(w *Workload) *int { return &w.Clients }),
-	countField("rounds", optional, 1, MaxRounds, func(w *Workload) *int { return &w.Rounds }),
+	{name: "rounds", read: readRounds},
 	durationField("stagger", optional, anyTime, func(w *Workload) *time.Duration { return &w.Stagger }),
 	durationField("think", optional, anyTime, func(w *Workload) *time.Duration { return &w.Think }),
 	{name: "work", required: true, read: readWork},
@@ -30,6 +28,10 @@ var workloadFields = []field[Workload]{
 	{name: "heed", read: func(r *reader, n *yaml.Node, w *Workload) {
 		w.Heed, _ = r.flag(n, "heed")
 	}},
+	countField("nest", optional, 1, MaxNest, func(w *Workload) *int { return &w.Nest }),
+	{name: "releases", read: readReleases},
+	{name: "readers", read: readReaders},
+	choiceField("fences", optional, []string{Checked, Ignored}, func(w *Workload) *string { return &w.Fences }),
 }
 
 var slowWorkFields = []field[SlowWork]{
@@ -40,35 +42,88 @@ var slowWorkFields = []field[SlowWork]{
 // readWorkload leaves Clients 0 when it cannot tell, and then no client's number
 // is checked.
 func readWorkload(r *reader, n *yaml.Node, s *Scenario) {
-	s.Workload.Rounds = 1
-	mapping(r, n, "workload", workloadFields, &s.Workload)
+	s.Workload.Rounds, s.Workload.Nest, s.Workload.Fences = 1, 1, Checked
+	given := mapping(r, n, "workload", workloadFields, &s.Workload)
+	if given["releases"] == nil {
+		s.Workload.Releases = s.Workload.Nest
+	}
 }
 
-// others is the name for the clients that have no line of their own in work.
-const others = "others"
+func readReleases(r *reader, n *yaml.Node, w *Workload) {
+	most := w.Nest
+	if most == 0 { // it could not be read
+		most = MaxNest
+	}
+	v, _ := r.integer(n, "releases", 1, int64(most))
+	w.Releases = int(v)
+}
 
-// readWork reads one duration for all clients, or one for each.
-func readWork(r *reader, n *yaml.Node, w *Workload) {
-	if n.Kind != yaml.MappingNode {
-		w.Work, _ = r.duration(n, "work", anyTime)
-		return
-	}
-	pairs, ok := r.pairs(n, "work", "")
-	if !ok {
-		return
-	}
-	w.WorkOf = map[string]time.Duration{}
-	complete := false
-	for _, p := range pairs {
-		d, _ := r.duration(p.value, "work", anyTime)
-		if p.key.Value == others {
-			w.Work, complete = d, true
-		} else if name, ok := r.client(p.key, p.key.Value, w.Clients, others); ok {
-			w.WorkOf[name] = d
+func readReaders(r *reader, n *yaml.Node, w *Workload) {
+	items, _ := r.list(n, "readers", "of clients, such as [client-2]")
+	for _, item := range items {
+		name, ok := r.text(item, "a reader")
+		if ok {
+			name, ok = r.client(item, name, w.Clients)
+		}
+		switch {
+		case !ok:
+		case slices.Contains(w.Readers, name):
+			r.wrong(item, "client %s is listed twice; expected it once", quote(name))
+		default:
+			w.Readers = append(w.Readers, name)
 		}
 	}
-	if !complete && w.Clients > len(w.WorkOf) {
-		r.wrong(n, "work does not say how long every client works; expected others: to stand for the rest")
+}
+
+// others is the name for the clients that have no line of their own.
+const others = "others"
+
+// each reads one value for all clients, or one for each of them, of which rest is
+// that of the others.
+func each[T any](r *reader, n *yaml.Node, what string, w *Workload, read func(*yaml.Node) T) (rest T, of map[string]T) {
+	if n.Kind != yaml.MappingNode {
+		return read(n), nil
+	}
+	pairs, ok := r.pairs(n, what, "")
+	if !ok {
+		return rest, nil
+	}
+	of = map[string]T{}
+	complete := false
+	for _, p := range pairs {
+		v := read(p.value)
+		if p.key.Value == others {
+			rest, complete = v, true
+		} else if name, ok := r.client(p.key, p.key.Value, w.Clients, others); ok {
+			of[name] = v
+		}
+	}
+	if !complete && w.Clients > len(of) {
+		r.wrong(n, "%s is not said of every client; expected others: to stand for the rest", what)
+	}
+	return rest, of
+}
+
+func readWork(r *reader, n *yaml.Node, w *Workload) {
+	w.Work, w.WorkOf = each(r, n, "work", w, func(n *yaml.Node) time.Duration {
+		d, _ := r.duration(n, "work", anyTime)
+		return d
+	})
+}
+
+func readRounds(r *reader, n *yaml.Node, w *Workload) {
+	rest, of := each(r, n, "rounds", w, func(n *yaml.Node) int {
+		v, _ := r.integer(n, "rounds", 1, MaxRounds)
+		return int(v)
+	})
+	w.Rounds, w.RoundsOf = rest, of
+	for _, rounds := range of {
+		w.Rounds = max(w.Rounds, rounds)
+	}
+	for i := range w.Clients {
+		if _, ok := of[ClientName(i+1)]; of != nil && !ok {
+			of[ClientName(i+1)] = rest
+		}
 	}
 }
 
@@ -79,65 +134,4 @@ func readSlowWork(r *reader, n *yaml.Node, w *Workload) {
 		r.wrong(given["every"], "every is %d and the run has %d sections, so none would be slow; expected 1 to %d",
 			w.SlowWork.Every, sections, sections)
 	}
-}
-
-var (
-	clientText = regexp.MustCompile(`^client-([1-9][0-9]{0,8})$`)
-	nodeText   = regexp.MustCompile(`^redis-([1-9][0-9]{0,8})$`)
-)
-
-// client reads the name of one of the scenario's clients; 0 of them means that
-// their number is unknown. Where the name stands, the words in also would do.
-func (r *reader) client(n *yaml.Node, word string, clients int, also ...string) (string, bool) {
-	m := clientText.FindStringSubmatch(word)
-	switch {
-	case m != nil && (clients == 0 || number(m[1]) <= clients):
-		return word, true
-	case m != nil:
-		r.wrong(n, "client %s does not exist; the workload has %s", quote(word), oneTo(ClientName, clients))
-	case word == Store || nodeText.MatchString(word):
-		r.wrong(n, "%s is a node; expected a client, such as client-1", quote(word))
-	default:
-		candidates := also
-		for i := 1; i <= min(max(clients, 1), 9); i++ {
-			candidates = append(candidates, ClientName(i))
-		}
-		r.wrong(n, "%s is no client; %s", quote(word), meant(word, candidates))
-	}
-	return "", false
-}
-
-// node reads the name of one of the topology's nodes, "" when it is none; a quorum
-// of 0 means that their number is unknown.
-func (r *reader) node(n *yaml.Node, word string, quorum int) string {
-	m := nodeText.FindStringSubmatch(word)
-	switch {
-	case word == Store, m != nil && (quorum == 0 || number(m[1]) <= quorum):
-		return word
-	case m != nil:
-		r.wrong(n, "node %s does not exist; the topology has %s and %s", quote(word), oneTo(NodeName, quorum), Store)
-	case clientText.MatchString(word):
-		r.wrong(n, "%s is a client; expected a node, such as redis-1", quote(word))
-	default:
-		candidates := []string{Store}
-		for i := 1; i <= max(quorum, 1); i++ {
-			candidates = append(candidates, NodeName(i))
-		}
-		r.wrong(n, "%s is no node; %s", quote(word), meant(word, candidates))
-	}
-	return ""
-}
-
-// number is the value of digits that a pattern has let through.
-func number(digits string) int {
-	n, _ := strconv.Atoi(digits)
-	return n
-}
-
-// oneTo writes the names from 1 to n.
-func oneTo(name func(int) string, n int) string {
-	if n == 1 {
-		return name(1) + " alone"
-	}
-	return fmt.Sprintf("%s to %s", name(1), name(n))
 }

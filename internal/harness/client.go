@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"lockpick/checker/history"
@@ -16,17 +17,22 @@ import (
 // client does one client's rounds and records them. Its methods are called by
 // one goroutine, except watch.
 type client struct {
-	run    *run
-	number int // from 1
-	name   string
-	client testbed.Client
-	lock   impls.Lock
-	ids    int // operations so far
-	round  int
+	run      *run
+	number   int // from 1
+	name     string
+	client   testbed.Client
+	lock     impls.Lock     // nil when the version is a strategy
+	strategy impls.Strategy // nil when it is not
+	dice     *rand.Rand     // how exactly it sleeps where it can be cancelled
+	ids      int            // operations so far
+	round    int
 }
 
 func newClient(r *run, number int, name string) *client {
-	return &client{run: r, number: number, name: name, client: r.world.Client(name)}
+	return &client{
+		run: r, number: number, name: name, client: r.world.Client(name),
+		dice: rand.New(rand.NewPCG(r.Seed, uint64(number))),
+	}
 }
 
 func (c *client) crashed() <-chan struct{} { return c.client.Context().Done() }
@@ -62,7 +68,8 @@ func (c *client) invoke(r history.Record) operation {
 // end records how the operation ended, with what it learned.
 func (o operation) end(err error, learned history.Record) {
 	r := learned
-	r.ID, r.Op, r.Key = o.record.ID, o.record.Op, o.record.Key
+	r.ID, r.Op, r.Key, r.Text = o.record.ID, o.record.Op, o.record.Key, o.record.Text
+	r.Depth, r.Shared = o.record.Depth, o.record.Shared
 	if r.Owner == "" {
 		r.Owner = o.record.Owner
 	}
@@ -85,6 +92,7 @@ var definite = map[string]error{
 	history.Release: impls.ErrNotHeld,
 	history.Extend:  impls.ErrNotHeld,
 	history.Write:   testbed.ErrRefused,
+	history.Change:  impls.ErrNotChanged,
 }
 
 // outcome maps the error of an operation to what is known. It is the one place
@@ -109,201 +117,59 @@ func (c *client) work(delay time.Duration) {
 	}
 	w := c.run.Scenario.Workload
 	c.client.Sleep(delay)
-	for c.round = 1; c.round <= w.Rounds && ctx.Err() == nil; c.round++ {
+	for c.round = 1; c.round <= roundsOf(w, c.name) && ctx.Err() == nil; c.round++ {
 		if c.round > 1 {
 			c.client.Sleep(w.Think)
 		}
-		c.section(ctx)
+		switch section := c.client.Section(); {
+		case c.strategy != nil:
+			c.changing(section)
+		case slices.Contains(w.Readers, c.name):
+			c.reading(section)
+		default:
+			c.section(section)
+		}
 	}
 	c.round = 0
 	c.record(history.Record{Kind: history.Observe, Op: history.Done})
 }
 
-// open makes the client's handle.
+// open makes the client's handle, once.
 func (c *client) open(wait time.Duration) bool {
-	cfg := config(c.run.Scenario, c.run.Version)
+	if c.lock != nil || c.strategy != nil {
+		return true
+	}
+	v := c.run.Version
+	cfg := config(c.run.Scenario, v)
 	cfg.Wait = wait
-	lock, err := c.client.Lock(c.run.Version, cfg)
-	if err == nil && lock == nil {
+	var err error
+	if v.Strategy != nil {
+		c.strategy, err = c.client.Strategy(v, cfg)
+	} else {
+		c.lock, err = c.client.Lock(v, cfg)
+	}
+	if err == nil && c.lock == nil && c.strategy == nil {
 		err = errors.New("its New returned neither a lock nor an error")
 	}
 	if err != nil {
 		c.run.fail(fmt.Errorf("make the lock: %w", err))
 		return false
 	}
-	c.lock = lock
 	return true
 }
 
-// section is one critical section: acquire, read, work, write, release.
-func (c *client) section(ctx context.Context) {
-	lease, err := c.acquire(ctx)
-	if err != nil {
-		return
-	}
-	over := c.watch(lease)
-	lease = c.use(ctx, lease)
-	close(over)
-	c.release(ctx, lease)
-}
-
-func (c *client) acquire(ctx context.Context) (impls.Lease, error) {
-	c.client.Enter(faults.InAcquire)
-	op := c.invoke(history.Record{Op: history.Acquire, Key: c.run.Scenario.Lock.Key})
-	c.tell(faults.Acquiring)
-	lease, err := c.lock.Acquire(ctx)
-	c.client.Checkpoint() // the call returns when the client runs
-	learned := history.Record{}
-	if err == nil {
-		learned = c.learned(lease)
-		c.client.Enter(faults.InHold)
+// sleep works for d, or until the section is cancelled. It reports whether the
+// section goes on.
+func (c *client) sleep(section context.Context, d time.Duration) bool {
+	if c.run.cancels {
+		// Client.Sleep cannot be cut short; a few nanoseconds, as there, keep two
+		// clients from doing something at the same instant
+		_ = impls.Sleep(section, d+time.Duration(1+c.dice.IntN(999)))
+		c.client.Checkpoint() // a client that stands still notices nothing
 	} else {
-		c.client.Enter("")
+		c.client.Sleep(d)
 	}
-	op.end(err, learned)
-	if err == nil {
-		c.tell(faults.Acquired)
-	}
-	return lease, err
-}
-
-// learned is what a lease says.
-func (c *client) learned(l impls.Lease) history.Record {
-	r := history.Record{Owner: c.client.Label(l.Owner), Fence: l.Fence}
-	if !l.Until.IsZero() {
-		r.Until = claim(c.run.world.Now(), time.Until(l.Until))
-	}
-	return r
-}
-
-// claim is the time of the run that lies left from now. Whatever a version
-// claims stays a claim: one of the past does not become 0, which is none, and
-// one of the far future does not overflow into the past.
-func claim(now, left time.Duration) time.Duration {
-	if left > math.MaxInt64-now {
-		return math.MaxInt64
-	}
-	return max(now+left, 1)
-}
-
-// watch records the loss of the lease, when the version tells of it, until the
-// returned channel is closed.
-func (c *client) watch(l impls.Lease) (over chan struct{}) {
-	over = make(chan struct{})
-	if l.Lost == nil {
-		return over
-	}
-	round := c.round
-	go func() {
-		select {
-		case <-l.Lost:
-		case <-over:
-			return
-		}
-		c.client.Checkpoint() // a client that stands still learns nothing
-		select {
-		case <-over: // it went on first, and has released
-			return
-		default:
-		}
-		if !c.client.Alive() {
-			return
-		}
-		c.run.rec.Add(c.name+"/lost", history.Record{
-			T: c.run.world.Now(), Who: c.name, Kind: history.Observe, Op: history.Lost,
-			Owner: c.client.Label(l.Owner), Round: round,
-		})
-	}()
-	return over
-}
-
-// use reads the resource, works, and writes it. It returns the lease as it was
-// last extended.
-func (c *client) use(ctx context.Context, l impls.Lease) impls.Lease {
-	c.tell(faults.Reading)
-	op := c.invoke(history.Record{Op: history.Read})
-	v, err := c.client.Read(ctx)
-	if err != nil {
-		op.end(err, history.Record{})
-		return l
-	}
-	op.end(nil, history.Record{Value: history.Int(v)})
-	w := c.run.Scenario.Workload
-	l, goOn := c.labour(ctx, l, workOf(w, c.name, c.run.sectionNumber(c.number, c.round)))
-	next, ok := c.change(v)
-	if !ok || !goOn || w.Heed && !c.heed(l) {
-		return l
-	}
-	c.tell(faults.Writing)
-	c.client.Checkpoint()
-	op = c.invoke(history.Record{Op: history.Write, Value: history.Int(next), Fence: l.Fence})
-	op.end(c.client.Write(ctx, next, l.Fence), history.Record{})
-	c.tell(faults.Written)
-	return l
-}
-
-// labour works for d and extends the lease meanwhile, if the scenario says so and
-// the lock can. It reports false when the client heeds its lease and was told
-// that it is gone.
-func (c *client) labour(ctx context.Context, l impls.Lease, d time.Duration) (impls.Lease, bool) {
-	w := c.run.Scenario.Workload
-	lock, ok := c.lock.(impls.Extender)
-	for ok && w.Extend > 0 && d > w.Extend && ctx.Err() == nil {
-		c.client.Sleep(w.Extend)
-		d -= w.Extend
-		op := c.invoke(history.Record{Op: history.Extend, Key: c.run.Scenario.Lock.Key, Owner: c.client.Label(l.Owner)})
-		extended, err := lock.Extend(ctx, l)
-		c.client.Checkpoint()
-		learned := history.Record{}
-		if err == nil {
-			l, learned = extended, c.learned(extended)
-		}
-		op.end(err, learned)
-		if w.Heed && errors.Is(err, impls.ErrNotHeld) {
-			return l, false
-		}
-	}
-	c.client.Sleep(d)
-	return l, true
-}
-
-// change is what the section does to the resource. It is not done when there is
-// nothing left in stock.
-func (c *client) change(v int64) (int64, bool) {
-	switch c.run.Scenario.Workload.Resource {
-	case "counter":
-		return v + 1, true
-	case "stock":
-		return v - 1, v > 0
-	default: // register: every write is of a value of its own
-		return int64(c.number)*1_000_000 + int64(c.round), true
-	}
-}
-
-// heed asks the lease whether it still is one.
-func (c *client) heed(l impls.Lease) bool {
-	why := ""
-	select {
-	case <-l.Lost: // nil, which never answers, when the version does not tell
-		why = "the version says that the lease is lost"
-	default:
-		if !l.Until.IsZero() && !time.Now().Before(l.Until) {
-			why = "the lease's own time is up"
-		}
-	}
-	c.record(history.Record{Kind: history.Observe, Op: history.Heed, Owner: c.client.Label(l.Owner), Error: why})
-	return why == ""
-}
-
-func (c *client) release(ctx context.Context, l impls.Lease) {
-	c.client.Enter(faults.InRelease)
-	op := c.invoke(history.Record{Op: history.Release, Key: c.run.Scenario.Lock.Key, Owner: c.client.Label(l.Owner)})
-	c.tell(faults.Releasing)
-	err := c.lock.Release(ctx, l)
-	c.client.Checkpoint()
-	c.client.Enter("")
-	op.end(err, history.Record{})
-	c.tell(faults.Released)
+	return section.Err() == nil
 }
 
 // tell lets the schedule know what the client does.
@@ -313,26 +179,40 @@ func (c *client) tell(e faults.Event) {
 	}
 }
 
-// probe tries the lock, once, as a newcomer.
+// probe tries the lock, once, as a newcomer. Without a lock it reads what the
+// strategy has made of the resource.
 func (c *client) probe() {
 	ctx := c.client.Context()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer c.run.catch("the lock panicked")
+	if !c.within(ProbeWait+time.Minute, "the lock panicked", func() { // the minute is for time-outs of I/O
 		if !c.open(ProbeWait) {
 			return
 		}
-		if lease, err := c.acquire(ctx); err == nil {
-			c.release(ctx, lease)
+		if c.strategy != nil {
+			c.total(ctx)
+		} else if lease, err := c.acquire(ctx, 1); err == nil {
+			c.release(ctx, lease, 1)
 		}
+	}) {
+		c.run.note(history.Record{Op: history.Stuck, Target: c.name, Text: "does not come back"})
+	}
+}
+
+// within calls f and reports whether it has come back before the limit. If it
+// panics, that is a failure of the run, and called so.
+func (c *client) within(limit time.Duration, panicked string, f func()) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer c.run.catch(panicked)
+		f()
 	}()
-	limit := time.NewTimer(ProbeWait + time.Minute) // the minute is for time-outs of I/O
-	defer limit.Stop()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
 	select {
 	case <-done:
-	case <-limit.C:
-		c.run.note(history.Record{Op: history.Stuck, Target: c.name, Text: "does not come back"})
+		return true
+	case <-timer.C:
+		return false
 	}
 }
 
@@ -341,17 +221,9 @@ func (c *client) close() {
 	if c.lock == nil {
 		return
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer c.run.catch("the lock panicked in Close")
+	if !c.within(time.Minute, "the lock panicked in Close", func() {
 		_ = c.lock.Close() // nothing of the run depends on it any more
-	}()
-	limit := time.NewTimer(time.Minute)
-	defer limit.Stop()
-	select {
-	case <-done:
-	case <-limit.C:
+	}) {
 		c.run.note(history.Record{Op: history.Stuck, Target: c.name, Text: "does not come back from Close"})
 	}
 }

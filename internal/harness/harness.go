@@ -56,7 +56,8 @@ const (
 // a history that cannot be written, a fault that this testbed cannot do, a
 // testbed that failed. Whatever the lock does is part of the outcome.
 func Do(ctx context.Context, s Setup) (*Outcome, error) {
-	r := &run{Setup: s}
+	r := &run{Setup: s, steps: steps(s.Scenario, s.Version)}
+	r.cancels = slices.ContainsFunc(r.steps, func(s faults.Step) bool { return s.Fault.Name() == faults.Cancel{}.Name() })
 	rec, err := history.NewRecorder(s.History, header(s))
 	if err != nil {
 		return nil, fmt.Errorf("harness: begin the history: %w", err)
@@ -68,6 +69,9 @@ func Do(ctx context.Context, s Setup) (*Outcome, error) {
 		Clients:  append(s.Scenario.Clients(), history.Probe),
 		Store:    scenarios.Store,
 		Initial:  s.Scenario.Workload.Initial,
+		Fences:   s.Scenario.Workload.Fences != scenarios.Ignored,
+		Retries:  s.Scenario.Lock.Retries,
+		Replicas: replicas(s.Scenario, s.Version),
 		Seed:     s.Seed,
 		Recorder: rec,
 		Packet:   func(p faults.Packet) bool { return r.schedule.Packet(p) },
@@ -90,11 +94,18 @@ func Do(ctx context.Context, s Setup) (*Outcome, error) {
 	return &Outcome{History: h, SHA256: sum, Undecided: checker.Undecided(h), Results: Judge(h, s.Scenario.Checks)}, nil
 }
 
+// noLock is the label of a history whose version is a strategy of the resource.
+const noLock = "there is no lock: the resource has a strategy of its own"
+
 // Judge applies the named checks to a history, and footprint in any case: its
-// figures belong to every run. It panics on a name that is no check; the
-// scenario's loader has refused those.
+// figures belong to every run. Where there is no lock, only those of the resource
+// say anything. It panics on a name that is no check; the scenario's loader has
+// refused those.
 func Judge(h *history.History, names []string) []checker.Result {
 	const always = "footprint"
+	if slices.Contains(h.Header.Labels, noLock) {
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !scenarios.OfResource(name) })
+	}
 	if !slices.Contains(names, always) {
 		names = append(slices.Clone(names), always)
 	}
@@ -126,26 +137,53 @@ func header(s Setup) history.Header {
 		Lockpick: history.Format,
 		Scenario: sc.Name, Version: s.Version.Name, Testbed: s.Testbed.Name(), Seed: s.Seed,
 		Topology: topology(sc, s.Version),
-		Lock:     history.Lock{Key: cfg.Key, TTL: cfg.TTL, Wait: cfg.Wait},
+		Lock:     history.Lock{Key: cfg.Key, Also: cfg.Also, TTL: cfg.TTL, Wait: cfg.Wait},
 		Workload: history.Workload{
 			Resource: sc.Workload.Resource, Initial: sc.Workload.Initial,
 			Clients: sc.Clients(), Rounds: sc.Workload.Rounds, Heed: sc.Workload.Heed,
+			Readers: sc.Workload.Readers,
 		},
 		Bounds: history.Bounds{
 			Availability:       sc.Bounds.Availability,
 			CommandsPerAcquire: sc.Bounds.CommandsPerAcquire,
 			RenewalsPerTTL:     sc.Bounds.RenewalsPerTTL,
+			Connections:        sc.Bounds.Connections,
+			Subscriptions:      sc.Bounds.Subscriptions,
+			Overtakes:          sc.Bounds.Overtakes,
 		},
 		TimeScale: 1,
 		Software:  s.Testbed.Software(),
 	}
-	if s.Version.Traits.TTL == impls.TTLNone {
+	if s.Version.Traits.TTL == impls.TTLNone || s.Version.Strategy != nil {
 		h.Lock.TTL = 0
 	}
-	if s.Version.Traits.Token != impls.TokenUnique {
-		h.Labels = append(h.Labels, "owners are not unique")
+	if nest := sc.Workload.Nest; nest > 1 {
+		h.Workload.Nest = nest
+		if n := releases(sc.Workload); n < nest {
+			h.Workload.Releases = n
+		}
 	}
+	h.Labels = labels(s.Version)
 	return h
+}
+
+// labels warn of what a reader of the history should know of the version.
+func labels(v impls.Version) []string {
+	if v.Strategy != nil {
+		return []string{noLock}
+	}
+	var all []string
+	switch v.Traits.Token {
+	case impls.TokenUnique:
+	case impls.TokenClient:
+		all = append(all, "one owner for all grants of a client")
+	default:
+		all = append(all, "owners are not unique")
+	}
+	if v.Traits.Fair {
+		all = append(all, "grants in order of arrival")
+	}
+	return all
 }
 
 // config is what every client's lock is made with.
@@ -154,20 +192,48 @@ func config(sc *scenarios.Scenario, v impls.Version) impls.Config {
 	if sc.Lock.RenewingTTL > 0 && v.Traits.Renew != impls.RenewNone {
 		cfg.TTL = sc.Lock.RenewingTTL
 	}
+	if v.Traits.Multi {
+		cfg.Also = slices.Clone(sc.Lock.Also)
+	}
 	return cfg
 }
 
-// topology gives a version that needs a majority its independent nodes.
+// topology gives a version that asks a majority its nodes, which are independent
+// of one another unless it has the mistake of using replicas; and every other one
+// what the scenario says.
 func topology(sc *scenarios.Scenario, v impls.Version) history.Topology {
+	first := scenarios.NodeName(1)
+	t := history.Topology{Name: sc.Topology.Redis, Quorum: 1}
 	n := 1
-	name := sc.Topology.Redis
-	if v.Traits.Quorum {
+	switch {
+	case v.Traits.Quorum && v.Traits.Replicated:
 		n = sc.Topology.Quorum
-		name = fmt.Sprintf("independent-%d", n)
+		t.Name, t.Quorum, t.Primary = fmt.Sprintf("replicated-%d", n), n/2+1, first
+	case v.Traits.Quorum:
+		n = sc.Topology.Quorum
+		t.Name, t.Quorum = fmt.Sprintf("independent-%d", n), n/2+1
+	case sc.Topology.Redis == scenarios.Sentinel:
+		n, t.Primary = 1+sc.Topology.Replicas, first
+		for i := range scenarios.Sentinels {
+			t.Sentinels = append(t.Sentinels, scenarios.SentinelName(i+1))
+		}
 	}
-	t := history.Topology{Name: name, Quorum: n/2 + 1}
 	for i := range n {
 		t.Nodes = append(t.Nodes, scenarios.NodeName(i+1))
 	}
 	return t
+}
+
+// replicas says how the topology's replicas, if there are any, are tied to its
+// primary.
+func replicas(sc *scenarios.Scenario, v impls.Version) testbed.Replicas {
+	if topology(sc, v).Primary == "" {
+		return testbed.Replicas{}
+	}
+	return testbed.Replicas{
+		Writable:  v.Traits.Replicated,
+		DownAfter: sc.Topology.DownAfter,
+		Min:       sc.Topology.MinReplicas,
+		MaxLag:    sc.Topology.MaxLag,
+	}
 }

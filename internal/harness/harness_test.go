@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"lockpick/faults"
 	"lockpick/impls"
 	"lockpick/impls/broken"
+	"lockpick/impls/catalog"
 	"lockpick/internal/harness"
 	"lockpick/internal/testbed"
 	"lockpick/internal/testbed/sim/bubble"
@@ -49,15 +52,18 @@ func TestSkip(t *testing.T) {
 // Whatever a version can be is something that a scenario can ask for.
 func TestTraitsAreComplete(t *testing.T) {
 	known := harness.Traits()
-	for _, p := range mustPairs(t) {
-		values := harness.TraitValues(p.version.Traits)
+	for _, v := range append(catalog.All(), (&changes{}).version(), nesting) {
+		values := harness.TraitValues(v.Traits)
 		if len(values) != len(known) {
 			t.Fatalf("%d traits of a version, %d are known", len(values), len(known))
 		}
 		for trait, value := range values {
-			if !strings.Contains(" "+strings.Join(known[trait], " ")+" ", " "+value+" ") {
-				t.Errorf("%s of %s is %q, which is none of %q", trait, p.version.Name, value, known[trait])
+			if !slices.Contains(known[trait], value) {
+				t.Errorf("%s of %s is %q, which is none of %q", trait, v.Name, value, known[trait])
 			}
+		}
+		if got, want := values["strategy"], fmt.Sprint(v.Strategy != nil); got != want {
+			t.Errorf("%s is a strategy: %s, want %s", v.Name, got, want)
 		}
 	}
 }
@@ -271,8 +277,24 @@ func TestHeader(t *testing.T) {
 	if h.Lock.TTL != 30*time.Second || h.Topology.Quorum != 3 || len(h.Topology.Nodes) != 5 || h.Topology.Name != "independent-5" {
 		t.Errorf("of a quorum lock: %+v", h)
 	}
+	h = mustRun(t, pair{plain("nested", workload(func(w *scenarios.Workload) { w.Nest, w.Releases = 3, 3 })), nesting}, 1).History.Header
+	if h.Workload.Nest != 3 || h.Workload.Releases != 0 || h.Workload.Readers != nil {
+		t.Errorf("of a nested section: %+v", h.Workload)
+	}
+	all := plain("all", func(s *scenarios.Scenario) { s.Bounds.Overtakes = 3 }, workload(func(w *scenarios.Workload) {
+		w.Nest, w.Releases, w.Readers = 3, 2, []string{"client-2"}
+	}))
+	one := shared
+	one.Traits.Token = impls.TokenClient
+	h = mustRun(t, pair{all, one}, 1).History.Header
+	if h.Workload.Nest != 3 || h.Workload.Releases != 2 || !slices.Equal(h.Workload.Readers, []string{"client-2"}) || h.Bounds.Overtakes != 3 {
+		t.Errorf("of readers and nested sections: %+v %+v", h.Workload, h.Bounds)
+	}
+	if !slices.Equal(h.Labels, []string{"one owner for all grants of a client"}) {
+		t.Errorf("of a version with one value for all grants: %q", h.Labels)
+	}
 	h = mustRun(t, mustPair(t, "crash-no-ttl", "setnx-del"), 1).History.Header
-	if h.Lock.TTL != 0 || len(h.Labels) != 1 {
+	if h.Lock.TTL != 0 || !slices.Equal(h.Labels, []string{"owners are not unique"}) {
 		t.Errorf("of a version without TTL and without a value of its own: %+v", h)
 	}
 }

@@ -32,6 +32,8 @@ func TestOutcome(t *testing.T) {
 		{"a release that was not acquired is unknown", history.Release, impls.ErrNotAcquired, history.Unknown},
 		{"an extension of what is gone is definite", history.Extend, impls.ErrNotHeld, history.Fail},
 		{"a write that the store refused is definite", history.Write, fmt.Errorf("write: %w", testbed.ErrRefused), history.Fail},
+		{"a change that was refused is definite", history.Change, fmt.Errorf("sell: %w", impls.ErrNotChanged), history.Fail},
+		{"a change that met another is unknown", history.Change, impls.ErrConflict, history.Unknown},
 		{"a write of a lock error is unknown", history.Write, impls.ErrNotHeld, history.Unknown},
 		{"a read fails for no reason that is definite", history.Read, testbed.ErrRefused, history.Unknown},
 	}
@@ -141,6 +143,15 @@ func TestHorizon(t *testing.T) {
 		{"a fault that lasts", 3 * time.Hour, func(s *scenarios.Scenario) {
 			s.Steps = []faults.Step{{Fault: faults.Pause{Client: "client-1"}, For: time.Hour, When: faults.Trigger{At: time.Hour, After: time.Hour}}}
 		}},
+		{"sections in sections", 2 * time.Minute, func(s *scenarios.Scenario) { s.Workload.Nest = 3 }},
+		{"commands that are sent again", 3 * time.Minute, func(s *scenarios.Scenario) { s.Lock.Retries = 3 }},
+		{"new primaries", 3*time.Hour + 2*50*time.Second, func(s *scenarios.Scenario) {
+			s.Topology = scenarios.Topology{Redis: scenarios.Sentinel, Quorum: 5, Replicas: 2, DownAfter: 5 * time.Second}
+			s.Steps = []faults.Step{
+				{Fault: faults.Pause{Node: "redis-1"}, For: time.Hour, When: faults.Trigger{At: time.Hour}},
+				{Fault: faults.Stop{Node: "redis-2"}, For: time.Hour},
+			}
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -156,6 +167,10 @@ func TestHorizon(t *testing.T) {
 	if of(sc, impls.Traits{Renew: impls.RenewOwned}) >= of(sc, impls.Traits{Renew: impls.RenewNone}) {
 		t.Error("a version that renews is given the TTL of the others")
 	}
+	asking := impls.Version{Strategy: func(impls.Env, impls.Store, impls.Config) (impls.Strategy, error) { return nil, nil }}
+	if got := (&run{Setup: Setup{Scenario: base(), Version: asking}}).horizon() - of(base(), impls.Traits{}); got < 2*time.Minute {
+		t.Errorf("asking a strategy three times moves the horizon by %v", got)
+	}
 	largest := base()
 	largest.Workload.Clients, largest.Workload.Rounds = scenarios.MaxClients, scenarios.MaxRounds
 	day := scenarios.MaxHours * time.Hour
@@ -163,5 +178,38 @@ func TestHorizon(t *testing.T) {
 	largest.Workload.Work, largest.Workload.Think, largest.Workload.Stagger = day, day, day
 	if got := of(largest, impls.Traits{}); got < time.Duration(scenarios.MaxRounds)*day {
 		t.Errorf("the largest scenario has a horizon of %v", got)
+	}
+}
+
+// After the faults the run waits for what they leave under way.
+func TestSettling(t *testing.T) {
+	stop := faults.Step{Fault: faults.Stop{Node: "redis-1"}}
+	slow := faults.Step{Fault: faults.Slow{Link: faults.Link{Client: "client-1", Node: "redis-1"}, By: time.Minute}}
+	sentinel := scenarios.Topology{Redis: scenarios.Sentinel, Quorum: 5, Replicas: 2, DownAfter: 5 * time.Second}
+	single := scenarios.Topology{Redis: scenarios.Single, Quorum: 5}
+	replicated := impls.Traits{Quorum: true, Replicated: true}
+	tests := []struct {
+		name     string
+		topology scenarios.Topology
+		traits   impls.Traits
+		steps    []faults.Step
+		want     time.Duration
+	}{
+		{"nothing went wrong", sentinel, impls.Traits{}, nil, time.Millisecond},
+		{"a single node", single, impls.Traits{}, []faults.Step{stop}, time.Millisecond},
+		{"a slow link", single, impls.Traits{}, []faults.Step{stop, slow}, time.Minute + time.Millisecond},
+		{"a failover", sentinel, impls.Traits{}, []faults.Step{stop}, 50*time.Second + time.Millisecond},
+		{"a failover over a slow link", sentinel, impls.Traits{}, []faults.Step{slow}, 110*time.Second + time.Millisecond},
+		{"independent nodes", sentinel, impls.Traits{Quorum: true}, []faults.Step{stop}, time.Millisecond},
+		{"replicas that nobody watches", single, replicated, []faults.Step{stop}, 30*time.Second + time.Millisecond},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			sc := &scenarios.Scenario{Topology: tt.topology}
+			r := &run{Setup: Setup{Scenario: sc, Version: impls.Version{Traits: tt.traits}}, steps: tt.steps}
+			if got := r.settling(); got != tt.want {
+				t.Errorf("settling takes %v, want %v", got, tt.want)
+			}
+		})
 	}
 }

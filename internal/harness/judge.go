@@ -1,11 +1,11 @@
 package harness
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	"lockpick/faults"
 	"lockpick/impls"
 	"lockpick/scenarios"
 )
@@ -13,6 +13,9 @@ import (
 // Skip says why the scenario makes no sense with the version, or "". A pair that
 // is skipped is not run and never counts as a pass.
 func Skip(sc *scenarios.Scenario, v impls.Version) string {
+	if v.Strategy != nil && !sc.Strategies {
+		return "tries locks, and this version is a strategy of the resource, without a lock"
+	}
 	traits := TraitValues(v.Traits)
 	var names []string
 	for name := range sc.Needs {
@@ -24,47 +27,50 @@ func Skip(sc *scenarios.Scenario, v impls.Version) string {
 			return fmt.Sprintf("needs %s: %s; this version's is %s", name, strings.Join(want, " or "), traits[name])
 		}
 	}
-	if names := strangers(sc, v); len(names) > 0 {
-		return fmt.Sprintf("a step strikes %s, and this version runs on %s alone",
-			strings.Join(names, " and "), strings.Join(topology(sc, v).Nodes, ", "))
+	return cmp.Or(unable(sc, v), outOfReach(sc, v))
+}
+
+// unable says what of the scenario the version cannot do, or have, or "".
+func unable(sc *scenarios.Scenario, v impls.Version) string {
+	switch {
+	case v.Traits.Replicas && sc.Topology.Redis != scenarios.Sentinel:
+		return "this version asks the primary for its replicas, and a single Redis has none"
+	case len(sc.Workload.Readers) > 0 && !v.Traits.Shared:
+		return fmt.Sprintf("shared mode is for %s, and this version has none", strings.Join(sc.Workload.Readers, " and "))
+	case slices.Equal(sc.Needs["multi"], []string{"true"}) && len(sc.Lock.Also) == 0:
+		return "needs a lock of several keys, and the scenario's has one"
 	}
 	return ""
 }
 
-// strangers returns the lock nodes that the steps name and that the version's
-// topology does not have.
-func strangers(sc *scenarios.Scenario, v impls.Version) []string {
-	var names []string
-	nodes := topology(sc, v).Nodes
-	for _, s := range sc.Steps {
-		for _, u := range s.Fault.Uses() {
-			if u.Kind == faults.Node && u.Name != scenarios.Store && !slices.Contains(nodes, u.Name) && !slices.Contains(names, u.Name) {
-				names = append(names, u.Name)
-			}
-		}
-	}
-	return names
-}
-
-// TraitValues returns a version's traits as a scenario names them.
+// TraitValues returns a version's traits as a scenario names them. A strategy has
+// none of those of a lock, and nothing to release.
 func TraitValues(t impls.Traits) map[string]string {
 	return map[string]string{
-		"ttl": string(t.TTL), "token": string(t.Token), "release": string(t.Release),
-		"renew": string(t.Renew), "wait": string(t.Wait),
+		"ttl": word(t.TTL), "token": word(t.Token), "release": word(t.Release),
+		"renew": word(t.Renew), "wait": word(t.Wait),
 		"quorum": fmt.Sprint(t.Quorum), "fencing": fmt.Sprint(t.Fencing), "reentrant": fmt.Sprint(t.Reentrant),
 		"shared": fmt.Sprint(t.Shared), "fair": fmt.Sprint(t.Fair), "extend": fmt.Sprint(t.Extend),
+		"multi": fmt.Sprint(t.Multi), "replicas": fmt.Sprint(t.Replicas), "replicated": fmt.Sprint(t.Replicated),
+		"strategy": fmt.Sprint(t.Release == ""),
 	}
 }
+
+// none is the value of a trait that the version has nothing of.
+const none = "none"
+
+func word[W ~string](w W) string { return cmp.Or(string(w), none) }
 
 // Traits lists every trait with the values that it can have.
 func Traits() map[string][]string {
 	flag := []string{"false", "true"}
 	return map[string][]string{
 		"ttl":     {string(impls.TTLNone), string(impls.TTLSeparate), string(impls.TTLAtomic)},
-		"token":   {string(impls.TokenNone), string(impls.TokenFixed), string(impls.TokenUnique)},
-		"release": {string(impls.ReleaseBlind), string(impls.ReleaseCheckThenDelete), string(impls.ReleaseAtomic)},
+		"token":   {string(impls.TokenNone), string(impls.TokenFixed), string(impls.TokenClient), string(impls.TokenUnique)},
+		"release": {none, string(impls.ReleaseBlind), string(impls.ReleaseCheckThenDelete), string(impls.ReleaseAtomic)},
 		"renew":   {string(impls.RenewNone), string(impls.RenewBlind), string(impls.RenewOwned)},
 		"wait":    {string(impls.WaitNone), string(impls.WaitPoll), string(impls.WaitNotify)},
 		"quorum":  flag, "fencing": flag, "reentrant": flag, "shared": flag, "fair": flag, "extend": flag,
+		"multi": flag, "replicas": flag, "replicated": flag, "strategy": flag,
 	}
 }

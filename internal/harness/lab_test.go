@@ -58,6 +58,9 @@ func known() scenarios.Known {
 	k := scenarios.Known{Traits: harness.Traits()}
 	for _, v := range catalog.All() {
 		k.Versions = append(k.Versions, v.Name)
+		if v.Strategy != nil {
+			k.Strategies = append(k.Strategies, v.Name)
+		}
 	}
 	for _, c := range checker.All() {
 		k.Checks = append(k.Checks, c.Name)

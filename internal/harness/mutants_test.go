@@ -39,7 +39,7 @@ var (
 
 	quietly = plain("nothing-goes-wrong", workload(func(w *scenarios.Workload) { w.Rounds = 4 }))
 
-	impatient = plain("impatient", func(s *scenarios.Scenario) { s.Bounds.Availability = 10 * time.Second })
+	impatient = plain("impatient", soon)
 
 	crash = plain("crash", workload(func(w *scenarios.Workload) { w.Stagger = 5 * time.Second }),
 		with(faults.Step{Fault: faults.Crash{Client: "client-1"}, When: when("client-1", faults.Acquired, time.Second)}))
@@ -98,11 +98,62 @@ var (
 		workload(func(w *scenarios.Workload) { w.Work, w.Stagger = 3*time.Second, 9900*time.Millisecond }),
 		with(slow("redis-1"), slow("redis-2"), slow("redis-3"), slow("redis-4"), slow("redis-5")))
 
+	// Two and three of five nodes are down in turn, so that client-1 finds no majority
+	// while it counts on redis-1 and redis-2, client-2 finds redis-1 to redis-3, and
+	// client-3 the three that client-1 never had.
+	unevenCounts = plain("uneven-counts", func(s *scenarios.Scenario) { s.Lock.Wait = 3 * time.Second },
+		workload(func(w *scenarios.Workload) { w.Clients, w.Stagger, w.Work = 3, time.Minute, time.Second }),
+		with(down("redis-3", 0, 55*time.Second), down("redis-4", 0, 115*time.Second), down("redis-5", 0, 115*time.Second),
+			down("redis-1", 118*time.Second, 40*time.Second), down("redis-2", 118*time.Second, 40*time.Second)))
+
+	// client-3 is granted the lock later than one TTL after it began to wait.
+	longWait = plain("long-wait", workload(func(w *scenarios.Workload) { w.Clients, w.Work = 3, 20*time.Second }), soon)
+
+	// client-2 waits for less than client-1 works.
+	shortWait = plain("short-wait", func(s *scenarios.Scenario) { s.Lock.Wait = 2 * time.Second })
+
+	nested = plain("nested", workload(func(w *scenarios.Workload) { w.Nest, w.Releases = 2, 2 }))
+
+	// client-2, client-3 and client-4 wait for client-1, in this order.
+	waitInLine = plain("wait-in-line", workload(func(w *scenarios.Workload) { w.Clients, w.Work = 4, 8*time.Second }))
+
+	// The same, with a store that takes every write.
+	uncheckedLine = plain("unchecked-line", workload(func(w *scenarios.Workload) {
+		w.Clients, w.Work, w.Fences = 4, 8*time.Second, scenarios.Ignored
+	}))
+
+	// client-1 and client-2 read together, and client-3 wants to write.
+	readTogether = plain("read-together", workload(func(w *scenarios.Workload) {
+		w.Clients, w.Rounds, w.Readers = 3, 2, []string{"client-1", "client-2"}
+	}))
+
+	// client-1 writes, and client-2 and client-3 want to read.
+	writeFirst = plain("write-first", workload(func(w *scenarios.Workload) {
+		w.Clients, w.Readers = 3, []string{"client-2", "client-3"}
+	}))
+
+	severalKeys = plain("several-keys", several, soon)
+
+	// client-1 loses the first of its keys, and client-2 gets that one and not the
+	// other.
+	halfFree = plain("half-free", several, soon,
+		with(faults.Step{Fault: faults.Evict{Node: "redis-1", Key: "order:123"}, When: when("client-1", faults.Acquired, 500*time.Millisecond)}))
+
 	// three nodes of five grant client-1 the lock and their replies are lost.
 	deafToThree = plain("deaf-to-three", func(s *scenarios.Scenario) { s.Lock.Wait = 0 },
 		workload(func(w *scenarios.Workload) { w.Clients = 1 }),
 		with(deaf(1), deaf(2), deaf(3)))
 )
+
+// soon wants a free lock to be granted within 10 s.
+func soon(s *scenarios.Scenario) { s.Bounds.Availability = 10 * time.Second }
+
+// several has a lock of two keys.
+func several(s *scenarios.Scenario) { s.Lock.Also = []string{"account:7"} }
+
+func down(node string, from, d time.Duration) faults.Step {
+	return faults.Step{Fault: faults.Stop{Node: node}, For: d, When: at(from)}
+}
 
 func cut(client, node string) faults.Step {
 	return faults.Step{Fault: faults.Cut{Link: to(client, node), Direction: faults.Both}}
@@ -146,6 +197,27 @@ var mutants = []mutant{
 	{broken.NoWait, broken.Single, crash, "availability", "client-1", "no running client held the lock"},
 	{broken.SwallowsTheLease, broken.Single, impatient, "availability", "client-1", "the key of client-1"},
 
+	{broken.EntersAnyway, broken.Single, shortWait, "mutual-exclusion", "client-2", ""},
+	{broken.EntersAnyway, broken.Single, shortWait, "honesty", "client-2", "the key was that of client-1"},
+
+	{broken.FenceRepeats, broken.Fenced, quietly, "fencing", "client-1", "got the same fence"},
+	{broken.FenceFalls, broken.Fenced, quietly, "fencing", "client-1", "got fence"},
+	{broken.FenceFirst, broken.Fenced, uncheckedLine, "fencing", "client-2", "the store applied"},
+
+	{broken.FreeAtFirstRelease, broken.Reentrant, nested, "reentrancy", "client-1", "release 1 gave it away"},
+	{broken.OneReleaseMore, broken.Reentrant, nested, "reentrancy", "client-1", "still held it"},
+	{broken.NoNesting, broken.Reentrant, nested, "reentrancy", "client-1", "tried at"},
+
+	{broken.NewestFirst, broken.Fair, waitInLine, "fairness", "client-2", "stood in line"},
+
+	{broken.WriterAmongReaders, broken.Shared, readTogether, "mutual-exclusion", "client-1", "client-3 got the lock"},
+	{broken.ReaderBesideWriter, broken.Shared, writeFirst, "mutual-exclusion", "client-1", "client-2 got the lock"},
+	{broken.LastReaderOut, broken.Shared, readTogether, "ownership", "client-1", ""},
+
+	{broken.KeepsFirst, broken.Several, halfFree, "availability", "client-2", "of client-2 since"},
+	{broken.ForgetsSecond, broken.Several, severalKeys, "honesty", "client-1", "still held the key"},
+	{broken.ForgetsSecond, broken.Several, severalKeys, "availability", "client-1", "client-2 waited"},
+
 	{broken.RenewAnybody, broken.Renewing, pausedRenewal, "ownership", "client-1", "client-1 renewed the key of client-2"},
 	{broken.RenewOnce, broken.Renewing, longWork, "mutual-exclusion", "client-1", "the key expired"},
 	{broken.RenewOnce, broken.Renewing, longWork, "stale-use", "client-1", "the key expired"},
@@ -158,6 +230,12 @@ var mutants = []mutant{
 	{broken.QuorumHalf, broken.Quorum, split, "mutual-exclusion", "client-1", "granted it to client-1"},
 	{broken.NoElapsedCheck, broken.Quorum, slowNodes, "mutual-exclusion", "client-1", ""},
 	{broken.NoElapsedCheck, broken.Quorum, slowNodes, "stale-use", "client-1", "the key expired"},
+	{broken.QuorumReachable, broken.Quorum, split, "honesty", "client-1", "only 2 of 5 nodes"},
+	{broken.QuorumReachable, broken.Quorum, split, "mutual-exclusion", "client-1", "granted it to client-1"},
+	{broken.DriftAdded, broken.Quorum, quietly, "honesty", "client-1", "longer than"},
+	{broken.FirstAttempt, broken.Quorum, longWait, "availability", "", "for a lock that no running client held"},
+	{broken.FirstAttempt, broken.Quorum, longWait, "stale-use", "", "it had claimed the lock until"},
+	{broken.FenceNotRaised, broken.QuorumFenced, unevenCounts, "fencing", "client-3", "got the same fence"},
 	{broken.PartialRelease, broken.Quorum, deafToThree, "honesty", "client-1", "still held it"},
 }
 

@@ -19,8 +19,10 @@ import (
 	"lockpick/scenarios"
 )
 
-// twoRounds is enough for a second section after the one that goes wrong.
-var twoRounds = plain("two-rounds", workload(func(w *scenarios.Workload) { w.Rounds = 2 }))
+// twoRounds is enough for a second section after the one that goes wrong. Nobody
+// expects of a lock that polls that it keeps to the order of arrival.
+var twoRounds = plain("two-rounds", workload(func(w *scenarios.Workload) { w.Rounds = 2 }),
+	func(s *scenarios.Scenario) { s.Bounds.Overtakes = 100 })
 
 // A lock that blocks is an outcome: the run ends, in little real time, and the
 // history says who is stuck.
@@ -41,6 +43,7 @@ func TestRogueThatBlocks(t *testing.T) {
 		{broken.SleepsForHours, twoRounds, clients, "no-deadlock", "client-1 has been in acquire"},
 		{broken.LeaksGoroutine, twoRounds, nil, "footprint", "after Close"},
 		{broken.LeaksTicker, twoRounds, nil, "footprint", "after Close"},
+		{broken.LeaksListener, twoRounds, nil, "footprint", "while it held nothing"},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.rogue)+"/"+tt.check, func(t *testing.T) {
@@ -60,6 +63,63 @@ func TestRogueThatBlocks(t *testing.T) {
 				t.Errorf("%s is %v, want violated because %q%s", tt.check, got.Verdict, tt.cause, tell(out))
 			}
 		})
+	}
+}
+
+// A lock that waits for a message which never comes is stuck as long as the run
+// lasts. What wakes it is the end of its connections, and nothing outlives that.
+func TestRogueThatBlocksInSubscribe(t *testing.T) {
+	bubble.Use(t)
+	for _, redis := range []string{scenarios.Single, scenarios.Sentinel} {
+		sc := plain("listening-"+redis, func(s *scenarios.Scenario) {
+			s.Topology.Redis, s.Topology.Replicas, s.Topology.DownAfter = redis, 2, downAfter
+		})
+		out := mustRun(t, pair{sc, broken.RogueVersion(broken.BlocksInSubscribe)}, 1)
+		for _, who := range []string{"client-1", "client-2", history.Probe} {
+			if !note(out.History, history.Stuck, who) {
+				t.Errorf("%s: the history does not say that %s is stuck", redis, who)
+			}
+		}
+		if note(out.History, history.Left, "") {
+			t.Errorf("%s: something outlived its Close", redis)
+		}
+		if got := verdict(out, "no-deadlock"); got.Verdict != checker.Violated {
+			t.Errorf("%s: no-deadlock is %v%s", redis, got.Verdict, tell(out))
+		}
+	}
+}
+
+// A lock that leaves connections behind is found by how many a node has open at
+// once. They end with the client, and hold up nothing.
+func TestRogueThatLeaksConnections(t *testing.T) {
+	bubble.Use(t)
+	for _, tt := range []struct {
+		rogue broken.Rogue
+		bound func(*scenarios.Bounds)
+		cause string
+	}{
+		{broken.LeaksSubscription, func(b *scenarios.Bounds) { b.Subscriptions = 4 }, "subscriptions"},
+		{broken.LeaksClient, func(b *scenarios.Bounds) { b.Connections = 6 }, "connections"},
+	} {
+		for _, redis := range []string{scenarios.Single, scenarios.Sentinel} {
+			t.Run(string(tt.rogue)+"/"+redis, func(t *testing.T) {
+				sc := plain("five-rounds", workload(func(w *scenarios.Workload) { w.Rounds = 5 }), func(s *scenarios.Scenario) {
+					s.Topology.Redis, s.Topology.Replicas, s.Topology.DownAfter = redis, 2, downAfter
+					tt.bound(&s.Bounds)
+				})
+				out := mustRun(t, pair{sc, broken.RogueVersion(tt.rogue)}, 1)
+				got := verdict(out, "footprint")
+				if got.Verdict != checker.Violated || !slices.ContainsFunc(got.Findings, func(f checker.Finding) bool {
+					return strings.Contains(f.Cause, tt.cause)
+				}) {
+					t.Errorf("footprint is %v, want violated because of its %s%s", got.Verdict, tt.cause, tell(out))
+				}
+				control := mustRun(t, pair{sc, broken.Single(broken.None)}, 1)
+				if got := verdict(control, "footprint"); got.Verdict != checker.Holds {
+					t.Errorf("footprint of the lock that leaves nothing behind is %v%s", got.Verdict, tell(control))
+				}
+			})
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -18,6 +19,8 @@ type run struct {
 	Setup
 	rec      *history.Recorder
 	world    testbed.World
+	steps    []faults.Step // of the scenario, as they strike this version's topology
+	cancels  bool          // one of them cancels a section
 	schedule *faults.Schedule
 	ended    time.Duration
 
@@ -32,13 +35,16 @@ const source = "~" + history.World
 // carryOut is the whole of a run, in the testbed's own time.
 func (r *run) carryOut(w testbed.World) {
 	r.world = w
-	r.schedule = faults.NewSchedule(w, r.Scenario.Steps, r.report)
-	r.schedule.Start()
+	r.schedule = faults.NewSchedule(w, r.steps, r.report)
 	var all []*client
 	for i, name := range r.Scenario.Clients() {
 		all = append(all, newClient(r, i+1, name))
 	}
 	probe := newClient(r, len(all)+1, history.Probe)
+	if !probe.prepare() {
+		return
+	}
+	r.schedule.Start()
 	r.work(all)
 	r.quiet(probe)
 	for _, c := range append(all, probe) {
@@ -84,34 +90,59 @@ func (r *run) work(all []*client) {
 }
 
 // horizon is longer than any run that comes to an end: every client waits as
-// long as it may in every round, and every fault lasts.
+// long as it may in every round, every fault lasts, and a new primary is found
+// after each of them.
 func (r *run) horizon() time.Duration {
 	sc := r.Scenario
-	section := config(sc, r.Version).TTL + sc.Workload.Think + time.Minute // a minute for time-outs of I/O
 	longest := max(sc.Workload.Work, sc.Workload.SlowWork.Work)
 	for _, d := range sc.Workload.WorkOf {
 		longest = max(longest, d)
 	}
-	section += sc.Lock.Wait + longest
+	calls := max(sc.Workload.Nest, 1)
+	if r.Version.Strategy != nil {
+		calls = changeTries
+	}
+	io := time.Duration(1+sc.Lock.Retries) * time.Minute // time-outs
+	section := config(sc, r.Version).TTL + sc.Workload.Think + longest + time.Duration(calls)*(sc.Lock.Wait+io)
 	total := time.Duration(sc.Workload.Rounds)*section + time.Duration(sc.Workload.Clients)*sc.Workload.Stagger
 	for _, s := range sc.Steps {
-		total += s.When.At + s.When.After + s.For
+		total += s.When.At + s.When.After + s.For + r.failover()
 	}
 	return total
+}
+
+// failover is longer than it takes until there is one primary again, which every
+// replica and Sentinel has heard of, or until replicas that nobody watches have
+// caught up. It is 0 when no node depends on another.
+func (r *run) failover() time.Duration {
+	if topology(r.Scenario, r.Version).Primary == "" {
+		return 0
+	}
+	return 4*r.Scenario.Topology.DownAfter + 30*time.Second
 }
 
 // quiet heals the faults, waits until every lease must have ended, and lets the
 // probe try the lock.
 func (r *run) quiet(probe *client) {
 	r.schedule.Heal()
-	// what a hold kept and what a slow link still carries is delivered, a node is up again
-	time.Sleep(time.Millisecond + slowest(r.Scenario.Steps))
+	time.Sleep(r.settling())
 	r.note(history.Record{Op: history.Quiet})
 	r.world.Look("quiet")
 	time.Sleep(config(r.Scenario, r.Version).TTL + Slack)
 	r.look("after the lease")
 	probe.probe()
 	r.look("end")
+}
+
+// settling is how long it takes after the end of the faults until nothing of them
+// is under way: what a hold kept, a slow link still carries or a node was sent
+// while it stood still is delivered and done, and the nodes agree who they are.
+func (r *run) settling() time.Duration {
+	d := time.Millisecond + slowest(r.steps)
+	if len(r.steps) > 0 {
+		d += r.failover()
+	}
+	return d
 }
 
 // slowest is the most that a step adds to the latency of a link.
@@ -149,7 +180,8 @@ func (r *run) report(s faults.Step, change faults.Change, err error) {
 		return
 	}
 	// steps may change at one instant and in several goroutines: each is a source
-	r.rec.Add(fmt.Sprintf("%s/%04d", source, slices.Index(r.Scenario.Steps, s)), history.Record{
+	number := slices.IndexFunc(r.steps, func(o faults.Step) bool { return reflect.DeepEqual(o, s) })
+	r.rec.Add(fmt.Sprintf("%s/%04d", source, number), history.Record{
 		T: r.world.Now(), Who: history.World, Kind: history.Fault,
 		Op: s.Fault.Name(), Target: s.Fault.Target(), For: s.For, Text: string(change),
 	})
@@ -190,6 +222,14 @@ func workOf(w scenarios.Workload, client string, n int) time.Duration {
 		return d
 	}
 	return w.Work
+}
+
+// roundsOf returns how many sections a client does.
+func roundsOf(w scenarios.Workload, client string) int {
+	if n, ok := w.RoundsOf[client]; ok {
+		return n
+	}
+	return w.Rounds
 }
 
 // sectionNumber numbers the sections of the run so that the number depends on

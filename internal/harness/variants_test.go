@@ -83,7 +83,7 @@ func (v *variant) Acquire(ctx context.Context) (impls.Lease, error) {
 		case ok && v.keep:
 			return impls.Lease{Owner: token, Lost: v.keepUp(token, sent)}, nil
 		case ok:
-			return impls.Lease{Owner: token, Until: sent.Add(v.cfg.TTL)}, nil
+			return impls.Lease{Owner: token, Until: sent.Add(v.cfg.TTL - impls.Precision)}, nil
 		}
 		pause := 100 * time.Millisecond
 		if v.pause != nil {
@@ -129,7 +129,7 @@ func (v *variant) Extend(ctx context.Context, l impls.Lease) (impls.Lease, error
 	if err == nil && n == 0 {
 		err = impls.ErrNotHeld
 	}
-	l.Until = sent.Add(v.cfg.TTL)
+	l.Until = sent.Add(v.cfg.TTL - impls.Precision)
 	return l, err
 }
 
@@ -140,7 +140,7 @@ func (v *variant) keepUp(token string, sent time.Time) <-chan struct{} {
 	v.mu.Lock()
 	v.keepers[token] = func() { end(); <-done }
 	v.mu.Unlock()
-	l := impls.Lease{Owner: token, Until: sent.Add(v.cfg.TTL)}
+	l := impls.Lease{Owner: token, Until: sent.Add(v.cfg.TTL - impls.Precision)}
 	go func() {
 		defer close(done)
 		for {

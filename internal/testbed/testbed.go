@@ -46,12 +46,23 @@ type Spec struct {
 	Clients  []string
 	Store    string // the name of the node that keeps the resource
 	Initial  int64  // the value of the resource
+	Fences   bool   // the store refuses a write whose fence is older than one that it has seen
+	Retries  int    // how often the Redis client sends a command again that got no reply
+	Replicas Replicas
 	Seed     uint64
 	Recorder *history.Recorder
 
 	// Packet is told of every command of a client to a lock node, at every point
 	// of its way, and answers whether that message is to be lost.
 	Packet func(faults.Packet) (drop bool)
+}
+
+// Replicas says how nodes are tied that are replicas of the topology's primary.
+type Replicas struct {
+	Writable  bool          // they take writes of their own, and nobody watches them
+	DownAfter time.Duration // how long a node must not answer a Sentinel to be down to it
+	Min       int           // replicas that must have answered within MaxLag for the primary to take a write; 0 for none
+	MaxLag    time.Duration
 }
 
 // World is a topology that runs. It is safe for concurrent use.
@@ -75,8 +86,15 @@ type Client interface {
 	// Lock makes the client's handle.
 	Lock(v impls.Version, c impls.Config) (impls.Lock, error)
 
+	// Strategy makes what the client changes the resource with in place of a lock.
+	Strategy(v impls.Version, c impls.Config) (impls.Strategy, error)
+
 	// Context ends when the client crashes or the run is over.
 	Context() context.Context
+
+	// Section begins a critical section: the context that it returns ends with
+	// Context, with the next call, or by a cancel fault.
+	Section() context.Context
 
 	// Alive is false from the moment the client crashed.
 	Alive() bool

@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"lockpick/impls"
@@ -68,11 +69,17 @@ func MustClose(t T, l impls.Lock) {
 	}
 }
 
-// Value is what the majority of the nodes stores under Key, or "".
+// Value is what the majority of the nodes stores under Key, or "". Of a hash it is
+// the fields.
 func (w *World) Value() string {
 	count := make(map[string]int)
 	for _, m := range w.Nodes {
 		v, err := m.Get(Key)
+		if m.Type(Key) == "hash" {
+			var fields []string
+			fields, err = m.HKeys(Key)
+			v = strings.Join(fields, " ")
+		}
 		if err != nil {
 			continue // no such key
 		}

@@ -71,6 +71,7 @@ type Env struct {
 	owner   string
 	clients []impls.Redis
 	tokens  atomic.Int64
+	ahead   atomic.Int64
 
 	mu      sync.Mutex
 	sent    []Command
@@ -107,6 +108,12 @@ func (e *Env) Nodes() []impls.Redis { return e.clients }
 
 // Owner is the client's name.
 func (e *Env) Owner() string { return e.owner }
+
+// Wall is the time that SetWall has moved.
+func (e *Env) Wall() time.Time { return time.Now().Round(0).Add(time.Duration(e.ahead.Load())) }
+
+// SetWall moves the client's wall clock.
+func (e *Env) SetWall(by time.Duration) { e.ahead.Add(int64(by)) }
 
 // Token is the client's name and a number that grows.
 func (e *Env) Token() string { return fmt.Sprintf("%s-%d", e.owner, e.tokens.Add(1)) }

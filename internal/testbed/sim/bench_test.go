@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockpick/checker/history"
+	"lockpick/faults"
 	"lockpick/internal/testbed"
 	"lockpick/internal/testbed/sim"
 	"lockpick/internal/testbed/sim/bubble"
@@ -27,7 +28,7 @@ func BenchmarkCommands(b *testing.B) {
 		b.Run(bench.name, func(b *testing.B) {
 			bubble.UseBench(b, func(b *testing.B) {
 				// not b.Loop, which would read the virtual clock
-				runOn(b, sim.New(), func(w testbed.World) {
+				runOn(b, sim.New(), single, func(w testbed.World) {
 					p := mustLock(b, w, "client-1").(*plain)
 					for range b.N {
 						bench.do(context.Background(), p)
@@ -50,7 +51,39 @@ func BenchmarkWorld(b *testing.B) {
 				s := sim.New()
 				var virtual time.Duration
 				for b.Loop() {
-					virtual += runOn(b, s, func(w testbed.World) { contend(b, w, bench.rounds) })
+					virtual += runOn(b, s, single, func(w testbed.World) { contend(b, w, bench.rounds) })
+				}
+				b.ReportMetric(virtual.Seconds()/b.Elapsed().Seconds(), "virtual/real")
+			})
+		})
+	}
+}
+
+// BenchmarkSentinels measures simulated time per real time of a topology with two
+// replicas and three Sentinels: at rest, with a failover, and with three clients
+// that lock.
+func BenchmarkSentinels(b *testing.B) {
+	for _, bench := range []struct {
+		name string
+		do   func(w testbed.World)
+	}{
+		{"a minute at rest", func(w testbed.World) { w.Client("client-1").Sleep(time.Minute) }},
+		{"a minute with a failover", func(w testbed.World) {
+			inject(b, w, faults.Stop{Node: "redis-1"})
+			w.Client("client-1").Sleep(time.Minute)
+		}},
+		{"three clients", func(w testbed.World) { contend(b, w, 3) }},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			bubble.UseBench(b, func(b *testing.B) {
+				s := sim.New()
+				topology := history.Topology{
+					Name: "sentinel", Nodes: []string{"redis-1", "redis-2", "redis-3"}, Quorum: 1,
+					Primary: "redis-1", Sentinels: []string{"sentinel-1", "sentinel-2", "sentinel-3"},
+				}
+				var virtual time.Duration
+				for b.Loop() {
+					virtual += runOn(b, s, topology, bench.do)
 				}
 				b.ReportMetric(virtual.Seconds()/b.Elapsed().Seconds(), "virtual/real")
 			})
@@ -79,9 +112,10 @@ func contend(b *testing.B, w testbed.World, rounds int) {
 	all.Wait()
 }
 
-func runOn(b *testing.B, s *sim.Testbed, f func(testbed.World)) (virtual time.Duration) {
+var single = history.Topology{Name: "single", Nodes: []string{"redis-1"}, Quorum: 1}
+
+func runOn(b *testing.B, s *sim.Testbed, topology history.Topology, f func(testbed.World)) (virtual time.Duration) {
 	b.Helper()
-	topology := history.Topology{Name: "single", Nodes: []string{"redis-1"}, Quorum: 1}
 	clients := []string{"client-1", "client-2", "client-3"}
 	rec, err := history.NewRecorder(&bytes.Buffer{}, history.Header{
 		Lockpick: history.Format, Scenario: "bench", Version: "plain", Testbed: "sim", Topology: topology,
@@ -90,7 +124,7 @@ func runOn(b *testing.B, s *sim.Testbed, f func(testbed.World)) (virtual time.Du
 	if err != nil {
 		b.Fatal(err)
 	}
-	spec := testbed.Spec{Topology: topology, Clients: clients, Store: "store", Recorder: rec}
+	spec := testbed.Spec{Topology: topology, Clients: clients, Store: "store", Recorder: rec, Replicas: testbed.Replicas{DownAfter: 5 * time.Second}}
 	if err := s.Run(context.Background(), spec, func(w testbed.World) { f(w); virtual = w.Now() }); err != nil {
 		b.Fatal(err)
 	}

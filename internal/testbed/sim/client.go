@@ -44,6 +44,11 @@ type client struct {
 	nodes    []impls.Redis
 
 	tokens atomic.Int64
+	ahead  atomic.Int64 // how far its wall clock is, in nanoseconds
+
+	cut  context.CancelFunc // ends the section's context; nil between sections
+	debt time.Duration      // what asking Sentinels has cost and was not waited for yet
+	hang func() error       // closes the client for Sentinels
 }
 
 // waiter is somebody who stands still.
@@ -130,8 +135,7 @@ func (c *client) kill() {
 		return
 	}
 	c.crashed, c.pauses, c.unsent = true, 0, nil
-	for _, n := range w.spec.Topology.Nodes {
-		l := w.links[linkKey{c.name, n}]
+	for _, l := range w.linksOf(c.name) {
 		for _, conn := range append([]*conn(nil), l.conns...) {
 			conn.hangUp(net.ErrClosed)
 		}
@@ -165,19 +169,73 @@ func (c *client) Enter(p faults.Phase) {
 
 // Lock implements testbed.Client.
 func (c *client) Lock(v impls.Version, cfg impls.Config) (impls.Lock, error) {
+	c.join(cfg)
+	return v.New(env{c}, cfg)
+}
+
+// join makes the client's connections to the nodes, once.
+func (c *client) join(cfg impls.Config) {
 	c.world.labels.keepKey(cfg.Key)
-	if c.nodes == nil {
-		for _, name := range c.world.spec.Topology.Nodes {
+	switch t := c.world.spec.Topology; {
+	case c.nodes != nil:
+	case len(t.Sentinels) > 0:
+		c.nodes = []impls.Redis{c.connectByName()}
+	default:
+		for _, name := range t.Nodes {
 			c.nodes = append(c.nodes, c.connect(name))
 		}
-		c.single = c.nodes[0]
 	}
-	return v.New(env{c}, cfg)
+	c.single = c.nodes[0]
+}
+
+// retries is how often go-redis sends a command again, in its own words.
+func (c *client) retries() int {
+	if n := c.world.spec.Retries; n > 0 {
+		return n
+	}
+	return -1
+}
+
+// noBackOff keeps go-redis from waiting for a random time between retries.
+const noBackOff = -1
+
+// connectByName returns go-redis' client that asks the Sentinels for the primary.
+// Unlike the others it runs something in the background, and is closed at the end.
+func (c *client) connectByName() *redis.Client {
+	var addrs []string
+	for _, s := range c.world.watch {
+		addrs = append(addrs, s.addr)
+	}
+	r := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName:      MasterName,
+		SentinelAddrs:   addrs,
+		MaxRetries:      c.retries(),
+		MinRetryBackoff: noBackOff,
+		MaxRetryBackoff: noBackOff,
+		PoolSize:        poolSize,
+		ReadBufferSize:  bufferSize,
+		WriteBufferSize: bufferSize,
+		DialerRetries:   1,
+		DisableIdentity: true,
+		Dialer:          func(ctx context.Context, _, address string) (net.Conn, error) { return c.reach(ctx, address) },
+	})
+	c.hang = r.Close
+	return r
+}
+
+// Strategy implements testbed.Client.
+func (c *client) Strategy(v impls.Version, cfg impls.Config) (impls.Strategy, error) {
+	c.join(cfg)
+	return v.Strategy(env{c}, c, cfg)
 }
 
 // bufferSize is that of a connection's buffers, in bytes; a lock's commands have
 // some hundred.
 const bufferSize = 1 << 10
+
+// poolSize is more connections than any lock needs. An exhausted pool takes a
+// timer from a sync.Pool of the whole process, which is fatal across bubbles.
+const poolSize = 200
 
 // connect returns the real go-redis client over the simulated network, set up so
 // that one command is one attempt: a transparent retry is a fault of its own.
@@ -187,11 +245,11 @@ func (c *client) connect(name string) *redis.Client {
 	// it is never closed: it runs nothing in the background, and code that goes on
 	// after the end must reach the network to be ended there
 	return redis.NewClient(&redis.Options{
-		Addr:       n.addr,
-		MaxRetries: -1,
-		// An exhausted pool takes a timer from a sync.Pool of the whole process,
-		// which is fatal across bubbles.
-		PoolSize: 200,
+		Addr:            n.addr,
+		MaxRetries:      c.retries(),
+		MinRetryBackoff: noBackOff,
+		MaxRetryBackoff: noBackOff,
+		PoolSize:        poolSize,
 		// the buffers of a connection are most of what a run allocates
 		ReadBufferSize:  bufferSize,
 		WriteBufferSize: bufferSize,
@@ -206,6 +264,29 @@ func (c *client) connect(name string) *redis.Client {
 
 // Context implements testbed.Client.
 func (c *client) Context() context.Context { return c.ctx }
+
+// Section implements testbed.Client.
+func (c *client) Section() context.Context {
+	ctx, end := context.WithCancel(c.ctx)
+	c.world.mu.Lock()
+	before := c.cut
+	c.cut = end
+	c.world.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	return ctx
+}
+
+// cancel ends the section's context.
+func (c *client) cancel() {
+	c.world.mu.Lock()
+	end := c.cut
+	c.world.mu.Unlock()
+	if end != nil {
+		end()
+	}
+}
 
 // Alive implements testbed.Client.
 func (c *client) Alive() bool {
@@ -228,9 +309,14 @@ func (c *client) Label(owner string) string { return c.world.labels.of(c.name, o
 
 // Rand implements impls.Env.
 func (c *client) Rand(name string) *rand.Rand {
+	return rand.New(rand.NewPCG(c.world.spec.Seed, hashOf(c.name+"/"+name)))
+}
+
+// hashOf makes a number of a name.
+func hashOf(name string) uint64 {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%s/%s", c.name, name)
-	return rand.New(rand.NewPCG(c.world.spec.Seed, h.Sum64()))
+	_, _ = h.Write([]byte(name)) // a hash does not fail
+	return h.Sum64()
 }
 
 // env is what the client's lock sees of the world.
@@ -239,6 +325,9 @@ type env struct{ *client }
 func (e env) Redis() impls.Redis   { return e.single }
 func (e env) Nodes() []impls.Redis { return slices.Clone(e.nodes) }
 func (e env) Owner() string        { return e.name }
+
+// Wall implements impls.Env.
+func (e env) Wall() time.Time { return time.Now().Round(0).Add(time.Duration(e.ahead.Load())) }
 
 // Token implements impls.Env.
 func (e env) Token() string {

@@ -106,15 +106,17 @@ func (cmd *command) hook(p faults.Point) bool {
 
 // arrive is the command's arrival at its node.
 func (cmd *command) arrive() {
+	cmd.conn.node.handle(func() {
+		if !cmd.conn.gone() {
+			cmd.conn.node.arrive(cmd)
+		}
+	})
+}
+
+// reply sends the node's answer.
+func (cmd *command) reply(reply []byte) {
 	c := cmd.conn
 	w := c.link.world
-	w.mu.Lock()
-	gone := c.reset
-	w.mu.Unlock()
-	if gone {
-		return
-	}
-	reply := c.node.execute(cmd)
 	lost := cmd.hook(faults.Applied)
 	w.mu.Lock()
 	defer w.mu.Unlock()

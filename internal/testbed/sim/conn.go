@@ -40,6 +40,9 @@ type conn struct {
 	peer    *server.Peer
 	session session
 	reply   replyBuffer
+	wrote   int64      // how far the node was after the connection's last command
+	blocked bool       // a command waits
+	behind  []*command // what came after it
 }
 
 // dial makes a connection from the client, which takes a round trip.
@@ -95,6 +98,7 @@ func (c *conn) accept(answer chan<- error) {
 		refused = syscall.ECONNREFUSED
 	} else {
 		c.link.conns = append(c.link.conns, c)
+		c.node.welcome()
 	}
 	c.link.send(toClient, c.number, &c.streams[toClient], func() { answer <- refused })
 }
@@ -124,7 +128,7 @@ func (tomb) RemoteAddr() net.Addr             { return addr("nowhere") }
 
 // Read implements net.Conn.
 func (c *conn) Read(p []byte) (int, error) {
-	w := c.link.world
+	w, waited := c.link.world, false
 	for {
 		if err := c.gate(); err != nil {
 			return 0, err
@@ -141,6 +145,9 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.reading = err == nil
 		w.mu.Unlock()
 		if err != nil {
+			if waited {
+				time.Sleep(c.apart())
+			}
 			return 0, err
 		}
 		var alarm <-chan time.Time
@@ -156,7 +163,15 @@ func (c *conn) Read(p []byte) (int, error) {
 		case <-c.changed:
 		case <-alarm:
 		}
+		waited = true
 	}
+}
+
+// gone reports whether the connection was reset.
+func (c *conn) gone() bool {
+	c.link.world.mu.Lock()
+	defer c.link.world.mu.Unlock()
+	return c.reset
 }
 
 // torn reports whether the connection has lost something: its ends no longer
@@ -189,6 +204,16 @@ func (c *conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// push sends what the client did not ask for. The caller holds w.mu.
+func (c *conn) push(b []byte) {
+	c.link.send(toClient, c.number, &c.streams[toClient], func() {
+		c.link.world.mu.Lock()
+		defer c.link.world.mu.Unlock()
+		c.inbox = append(c.inbox, b...)
+		c.notify()
+	})
+}
+
 // Close implements net.Conn.
 func (c *conn) Close() error {
 	w := c.link.world
@@ -215,6 +240,11 @@ func (c *conn) breakOff() {
 	c.notify()
 }
 
+// apart keeps the readers of connections that end at one instant, of which a reset
+// or a failover of go-redis makes many, from going on at one instant: several
+// goroutines of a client may then try again.
+func (c *conn) apart() time.Duration { return c.link.apart() + time.Duration(c.number-1)<<8 }
+
 // SetReadDeadline implements net.Conn.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.link.world.mu.Lock()
@@ -237,6 +267,23 @@ func (c *conn) LocalAddr() net.Addr { return addr(c.link.client.name) }
 
 // RemoteAddr implements net.Conn.
 func (c *conn) RemoteAddr() net.Addr { return addr(c.node.addr) }
+
+// SyscallConn implements syscall.Conn, for go-redis, which looks whether a
+// connection of its pool has ended before it uses it again.
+func (c *conn) SyscallConn() (syscall.RawConn, error) { return rawConn{c}, nil }
+
+// rawConn answers that one question.
+type rawConn struct{ conn *conn }
+
+// Read implements syscall.RawConn. It does not call f, which would ask a socket.
+func (r rawConn) Read(func(fd uintptr) bool) error {
+	r.conn.link.world.mu.Lock()
+	defer r.conn.link.world.mu.Unlock()
+	return r.conn.err
+}
+
+func (rawConn) Control(func(fd uintptr)) error    { return errors.ErrUnsupported }
+func (rawConn) Write(func(fd uintptr) bool) error { return errors.ErrUnsupported }
 
 type addr string
 

@@ -10,12 +10,20 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// engine executes Redis commands: miniredis, without its network and with a clock
-// that its node moves.
+// engine executes Redis commands as redis-server does: miniredis, without its
+// network and with a clock that its node moves. What miniredis answers in another
+// way than Redis is answered here, see newAnswers; docs/fidelity.md says what still
+// differs.
 type engine struct {
 	db      *miniredis.Miniredis
 	scripts *scripts
 	refused string // a command that it does not support and was asked for
+
+	answers map[string]func(*call) bool
+	now     time.Time // what its clock shows
+	hash    func(script string) string
+	asking  *session // whose command is being executed
+	opened  int      // connections that had a number, for CLIENT ID
 }
 
 // newEngine starts miniredis. It is called outside of virtual time.
@@ -29,102 +37,102 @@ func newEngine() (*engine, error) {
 	if err := c.Close(); err != nil {
 		return nil, err
 	}
-	s, err := newScripts(db.Server().Dispatch)
+	db.Seed(1) // else it throws the process's dice
+	e := &engine{db: db, asking: &session{}, hash: sha1Hex, answers: newAnswers()}
+	e.scripts, err = newScripts(e.run)
 	if err != nil {
 		return nil, err
 	}
-	return &engine{db: db, scripts: s}, nil
+	return e, nil
 }
 
-// session is what the engine must remember of a connection besides what
-// miniredis does.
+// session is what the engine remembers of a connection besides what miniredis
+// does.
 type session struct {
-	queues bool // in a transaction: commands are queued
-	db     bool // has selected another database, which scripts here do not know
+	queues  bool       // in a transaction: commands are queued
+	queue   [][]string // until EXEC
+	watched []watchedKey
+	dirty   bool // a command was refused while it queued: EXEC will fail
+	number  int  // of the connection, 0 until it is asked for
+	db      int  // the database it has selected
+}
+
+// watchedKey is a key that WATCH was told, in its database.
+type watchedKey struct {
+	db  int
+	key string
 }
 
 // execute runs a command and lets the reply be written to peer. sha names a
 // script.
 func (e *engine) execute(peer *server.Peer, s *session, args []string, sha func(string) string) {
+	e.hash, e.asking = sha, s
 	name := strings.ToUpper(args[0])
-	switch {
-	case unsupported[name]:
-		e.refused = name
-		peer.WriteError("ERR lockpick's simulator does not support " + name)
-		return
-	case s.queues || s.db:
-	case (name == "EVAL" || name == "EVALSHA") && len(args) > 2:
-		e.scripts.eval(peer, args, sha)
-		return
-	case name == "SCRIPT" && len(args) > 2 && strings.EqualFold(args[1], "EXISTS"):
-		e.scripts.exists(peer, args[2:])
-		return
-	}
-	e.db.Server().Dispatch(peer, args)
-	switch name {
-	case "MULTI":
-		s.queues = true
-		e.lend()
-	case "EXEC", "DISCARD":
-		s.queues = false
-	case "SELECT":
-		s.db = len(args) > 1 && args[1] != "0"
-		e.lend()
-	case "EVAL":
-		if len(args) > 1 {
-			e.scripts.load(args[1], sha(args[1]))
+	if text := misuse(name, args); text != "" {
+		s.dirty = true
+		if name == "EXEC" {
+			text = strings.Replace(text, "ERR", "EXECABORT Transaction discarded because of:", 1)
+			e.abandon(peer, s)
 		}
-	case "SCRIPT":
-		e.script(args[1:], sha)
+		writeError(peer, text)
+		return
 	}
-}
-
-// unsupported are commands that wait or that make the server speak first. In
-// miniredis they would do so in goroutines of its own, in an order that does not
-// follow from the seed, or hold up the whole world: better no answer than a wrong
-// one.
-var unsupported = map[string]bool{
-	"SUBSCRIBE": true, "PSUBSCRIBE": true, "SSUBSCRIBE": true, "MONITOR": true,
-	"BLPOP": true, "BRPOP": true, "BRPOPLPUSH": true, "BLMOVE": true, "BZPOPMIN": true, "BZPOPMAX": true,
-	"XREAD": true, "XREADGROUP": true,
-}
-
-// script keeps the two caches of scripts in step: what was loaded or flushed in
-// miniredis is so here.
-func (e *engine) script(args []string, sha func(string) string) {
 	switch {
-	case len(args) == 2 && strings.EqualFold(args[0], "LOAD"):
-		e.scripts.load(args[1], sha(args[1]))
-	case len(args) > 0 && strings.EqualFold(args[0], "FLUSH"):
-		e.scripts.flush()
+	case transactional[name] != nil:
+		transactional[name](e, peer, s, args)
+	case s.queues:
+		s.queue = append(s.queue, args)
+		peer.WriteInline("QUEUED")
+	default:
+		e.run(peer, args)
 	}
 }
 
-// lend lets miniredis know the scripts that it may be asked for.
-func (e *engine) lend() {
-	peer := server.NewPeer(bufio.NewWriter(io.Discard))
-	for _, script := range e.scripts.known {
-		e.db.Server().Dispatch(peer, []string{"SCRIPT", "LOAD", script})
-	}
+// refuse gives no answer, which is better than a wrong one.
+func (e *engine) refuse(peer *server.Peer, name string) {
+	e.refused = name
+	peer.WriteError("ERR lockpick's simulator does not support " + name)
 }
+
+// run carries a command out: one that a connection sent, a queued one at EXEC, or
+// one of a script.
+func (e *engine) run(peer *server.Peer, args []string) {
+	name := strings.ToUpper(args[0])
+	answer := e.answers[name]
+	_, isUnsupported := unsupported[name]
+	switch {
+	case answer != nil && answer(&call{engine: e, peer: peer, name: name, args: args}):
+		return
+	case isUnsupported || !e.db.Server().IsRegisteredCommand(name):
+		e.refuse(peer, name)
+		return
+	}
+	e.toMiniredis(peer, plainIntegers(name, args))
+}
+
+// toMiniredis lets miniredis answer.
+func (e *engine) toMiniredis(peer *server.Peer, args []string) { e.db.Server().Dispatch(peer, args) }
 
 // wipe makes the engine as good as new.
 func (e *engine) wipe() {
 	e.refused = ""
 	e.db.FlushAll()
-	peer := server.NewPeer(bufio.NewWriter(io.Discard))
-	e.execute(peer, &session{}, []string{"SCRIPT", "FLUSH"}, sha1Hex)
+	e.scripts.flush()
 }
 
 // advance moves the engine's clock, forward or back, to the given time and lets
 // keys expire. miniredis keeps what is left of a key's life, so a clock that is
 // set back makes it longer, as it does in Redis, which keeps the key's end.
 func (e *engine) advance(to time.Time, by time.Duration) {
+	e.now = to
 	e.db.SetTime(to)
 	if by != 0 {
 		e.db.FastForward(by)
 	}
 }
+
+// mute is a peer whose replies nobody reads.
+func mute() *server.Peer { return server.NewPeer(bufio.NewWriter(io.Discard)) }
 
 // replyBuffer collects what the engine answers to one connection.
 type replyBuffer struct {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"lockpick/faults"
@@ -11,15 +12,20 @@ import (
 // the call returns; what strikes a node happens in the world's own goroutine, an
 // instant later.
 var (
-	_ faults.Pauser   = (*world)(nil)
-	_ faults.Crasher  = (*world)(nil)
-	_ faults.Cutter   = (*world)(nil)
-	_ faults.Holder   = (*world)(nil)
-	_ faults.Slower   = (*world)(nil)
-	_ faults.Resetter = (*world)(nil)
-	_ faults.Jumper   = (*world)(nil)
-	_ faults.Evicter  = (*world)(nil)
-	_ faults.Stopper  = (*world)(nil)
+	_ faults.Pauser      = (*world)(nil)
+	_ faults.Crasher     = (*world)(nil)
+	_ faults.Cutter      = (*world)(nil)
+	_ faults.Holder      = (*world)(nil)
+	_ faults.Slower      = (*world)(nil)
+	_ faults.Resetter    = (*world)(nil)
+	_ faults.Jumper      = (*world)(nil)
+	_ faults.Evicter     = (*world)(nil)
+	_ faults.Stopper     = (*world)(nil)
+	_ faults.Canceller   = (*world)(nil)
+	_ faults.Drifter     = (*world)(nil)
+	_ faults.Refuser     = (*world)(nil)
+	_ faults.Forgetter   = (*world)(nil)
+	_ faults.Partitioner = (*world)(nil)
 )
 
 func (w *world) onClient(name string, do func(*client)) error {
@@ -40,11 +46,31 @@ func (w *world) onNode(name string, do func(*node)) error {
 	return nil
 }
 
+// onHost strikes a node or a Sentinel.
+func (w *world) onHost(name string, node func(*node), sentry func(*sentinel)) error {
+	for _, s := range w.watch {
+		if s.name == name {
+			w.After(0, func() {
+				sentry(s)
+				s.meet()
+			})
+			return nil
+		}
+	}
+	return w.onNode(name, node)
+}
+
 // onWays applies do to each direction of a link that d covers.
 func (w *world) onWays(l faults.Link, d faults.Direction, do func(*link, int)) error {
-	found, ok := w.links[linkKey{l.Client, l.Node}]
+	found, ok := w.links[linkKey{l.Far(), l.Node}]
 	if !ok {
+		found, ok = w.links[linkKey{l.Node, l.Far()}]
+	}
+	switch {
+	case !ok:
 		return fmt.Errorf("sim: there is no link %s", l)
+	case l.Client == "" && d != faults.Both:
+		return fmt.Errorf("sim: the link %s is of two nodes, and is struck both ways", l)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,10 +83,20 @@ func (w *world) onWays(l faults.Link, d faults.Direction, do func(*link, int)) e
 }
 
 // Pause implements faults.Pauser.
-func (w *world) Pause(name string) error { return w.onClient(name, (*client).pause) }
+func (w *world) Pause(name string) error {
+	if w.clients[name] == nil {
+		return w.onHost(name, func(n *node) { n.pause() }, (*sentinel).pause)
+	}
+	return w.onClient(name, (*client).pause)
+}
 
 // Resume implements faults.Pauser.
-func (w *world) Resume(name string) error { return w.onClient(name, (*client).resume) }
+func (w *world) Resume(name string) error {
+	if w.clients[name] == nil {
+		return w.onHost(name, func(n *node) { n.resume() }, (*sentinel).resume)
+	}
+	return w.onClient(name, (*client).resume)
+}
 
 // Crash implements faults.Crasher.
 func (w *world) Crash(name string) error {
@@ -72,6 +108,9 @@ func (w *world) Crash(name string) error {
 	})
 }
 
+// Cancel implements faults.Canceller.
+func (w *world) Cancel(name string) error { return w.onClient(name, (*client).cancel) }
+
 // Cut implements faults.Cutter.
 func (w *world) Cut(l faults.Link, d faults.Direction) error {
 	return w.onWays(l, d, func(l *link, dir int) { l.ways[dir].cuts++ })
@@ -81,7 +120,7 @@ func (w *world) Cut(l faults.Link, d faults.Direction) error {
 func (w *world) Mend(l faults.Link, d faults.Direction) error {
 	return w.onWays(l, d, func(l *link, dir int) {
 		l.ways[dir].cuts--
-		l.reset((*conn).torn)
+		l.resetTorn()
 	})
 }
 
@@ -111,11 +150,15 @@ func (w *world) Slow(l faults.Link, d faults.Direction, by time.Duration) error 
 
 // Reset implements faults.Resetter.
 func (w *world) Reset(l faults.Link) error {
-	return w.onWays(l, faults.ToNode, func(l *link, _ int) { l.reset(always) })
+	return w.onWays(l, faults.Both, func(l *link, _ int) { l.resetAll() })
 }
 
 // Jump implements faults.Jumper.
 func (w *world) Jump(name string, by time.Duration) error {
+	if c, ok := w.clients[name]; ok {
+		c.ahead.Add(int64(by))
+		return nil
+	}
 	return w.onNode(name, func(n *node) { n.jump(by) })
 }
 
@@ -125,11 +168,62 @@ func (w *world) Evict(name, key string) error {
 }
 
 // Stop implements faults.Stopper.
-func (w *world) Stop(name string, lose bool) error {
-	return w.onNode(name, func(n *node) { n.stop(lose) })
+func (w *world) Stop(name string, lose time.Duration) error {
+	return w.onHost(name, func(n *node) { n.stop(lose) }, func(s *sentinel) { s.stop() })
 }
 
 // Start implements faults.Stopper.
 func (w *world) Start(name string) error {
-	return w.onNode(name, func(n *node) { n.down = false })
+	return w.onHost(name, (*node).start, (*sentinel).start)
+}
+
+// Drift implements faults.Drifter.
+func (w *world) Drift(name string, rate float64) error {
+	return w.onNode(name, func(n *node) { n.drift(rate) })
+}
+
+// Refuse implements faults.Refuser.
+func (w *world) Refuse(name string, commands []string, text string) (func(), error) {
+	r := &refusal{commands, text}
+	if err := w.onNode(name, func(n *node) { n.refuse(r) }); err != nil {
+		return nil, err
+	}
+	return func() { _ = w.onNode(name, func(n *node) { n.relent(r) }) }, nil
+}
+
+// ForgetScripts implements faults.Forgetter.
+func (w *world) ForgetScripts(name string) error {
+	return w.onNode(name, func(n *node) { n.engine.scripts.flush() })
+}
+
+// Partition implements faults.Partitioner.
+func (w *world) Partition(side []string) (func(), error) {
+	for _, name := range side {
+		if w.clients[name] == nil && w.hosts[name] == nil && name != w.store.name {
+			return nil, fmt.Errorf("sim: there is no client or node %q", name)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var cut []*link
+	for _, l := range w.wired {
+		// the store is nobody's side of the lock's network unless it is named
+		if l.node == w.store.name && !slices.Contains(side, l.node) {
+			continue
+		}
+		if slices.Contains(side, l.far) != slices.Contains(side, l.node) {
+			cut = append(cut, l)
+			l.ways[toNode].cuts++
+			l.ways[toClient].cuts++
+		}
+	}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, l := range cut {
+			l.ways[toNode].cuts--
+			l.ways[toClient].cuts--
+			l.resetTorn()
+		}
+	}, nil
 }

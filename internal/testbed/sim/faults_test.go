@@ -369,7 +369,7 @@ func TestEvict(t *testing.T) {
 
 func TestStopKeepsOrLosesData(t *testing.T) {
 	bubble.Use(t)
-	for _, lose := range []bool{false, true} {
+	for _, lose := range []time.Duration{0, faults.Everything} {
 		lab{t: t}.run(func(w testbed.World) {
 			r := raw(t, w, "client-1")
 			r.Set(outside, "k", "v", 0)
@@ -384,7 +384,7 @@ func TestStopKeepsOrLosesData(t *testing.T) {
 			start()
 			w.Client("client-1").Sleep(time.Second)
 			n, err := r.Exists(outside, "k").Result()
-			if err != nil || (n == 0) != lose {
+			if err != nil || (n == 0) != (lose > 0) {
 				t.Errorf("lose %v: after the restart %d keys, %v", lose, n, err)
 			}
 		})
@@ -530,3 +530,19 @@ func TestSameSeedSameHistory(t *testing.T) {
 }
 
 var _ impls.Lock = (*plain)(nil)
+
+// A cut that is mended while another one lasts changes nothing: nobody can tell
+// the client that its connection is of no use.
+func TestCutsOverlap(t *testing.T) {
+	bubble.Use(t)
+	lab{t: t}.run(func(w testbed.World) {
+		r := raw(t, w, "client-1")
+		r.Ping(outside)
+		w.After(time.Second, inject(t, w, cut(toRedis)))
+		w.After(3*time.Second, inject(t, w, side("client-1")))
+		if err := r.Get(outside, "k").Err(); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("GET: %v, want a reset", err)
+		}
+		nearly(t, "the reset", w.Now(), 3*time.Second, 10*time.Millisecond)
+	})
+}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"syscall"
 	"time"
 
 	"lockpick/faults"
@@ -11,18 +12,53 @@ import (
 // the real DNS inside of the bubble.
 func address(i int) string { return fmt.Sprintf("10.0.0.%d:6379", i+1) }
 
-type linkKey struct{ client, node string }
+// sentinelAddress is that of Sentinel i.
+func sentinelAddress(i int) string { return fmt.Sprintf("10.0.1.%d:26379", i+1) }
 
-// link is what ties a client to a node: connections, and what is wrong with it.
+type linkKey struct{ far, node string }
+
+// link is what ties a client to a host, or two hosts to each other: connections,
+// and what is wrong with it.
 type link struct {
 	world  *world
-	client *client
+	client *client // nil between two hosts
+	far    string  // the end that is not node
 	node   string
 	number uint64 // orders events of one instant; its latencies follow from it
 
-	opened uint64  // connections so far
-	conns  []*conn // the open ones
+	opened uint64   // connections so far
+	conns  []*conn  // of the client to the node, the open ones
+	lines  []*line  // of the client to the Sentinel
+	cables []*cable // of the two hosts
 	ways   [2]way
+}
+
+// between returns the link of two hosts and the direction from the one to the
+// other. The caller holds w.mu or is the world's goroutine: links are made before
+// the run begins.
+func (w *world) between(from, to *host) (*link, int) {
+	if l, ok := w.links[linkKey{from.name, to.name}]; ok {
+		return l, toNode
+	}
+	return w.links[linkKey{to.name, from.name}], toClient
+}
+
+// linksOf returns every link with that end, in the order of their numbers.
+func (w *world) linksOf(name string) []*link {
+	var all []*link
+	for _, l := range w.wired {
+		if l.far == name || l.node == name {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// wireUp makes a link.
+func (w *world) wireUp(c *client, far, node string) {
+	l := &link{world: w, client: c, far: far, node: node, number: uint64(len(w.wired))}
+	w.links[linkKey{far, node}] = l
+	w.wired = append(w.wired, l)
 }
 
 // way is one direction of a link.
@@ -109,4 +145,34 @@ func (l *link) reset(match func(*conn) bool) {
 	l.conns = kept
 }
 
-func always(*conn) bool { return true }
+// resetTorn breaks every connection that has lost something: its ends no longer
+// agree, and find out when they reach each other again, which another fault may
+// still prevent. The caller holds w.mu.
+func (l *link) resetTorn() {
+	if l.ways[toNode].cuts > 0 || l.ways[toClient].cuts > 0 {
+		return
+	}
+	l.reset((*conn).torn)
+	l.resetLines(func(c *line) bool { return c.stream.torn })
+	l.resetCables((*cable).torn)
+}
+
+// resetAll breaks every connection. The caller holds w.mu.
+func (l *link) resetAll() {
+	l.reset(func(*conn) bool { return true })
+	l.resetLines(func(*line) bool { return true })
+	l.resetCables(func(*cable) bool { return true })
+}
+
+func (l *link) resetLines(match func(*line) bool) {
+	kept := l.lines[:0]
+	for _, c := range l.lines {
+		if match(c) {
+			c.fail(syscall.ECONNRESET)
+		} else {
+			kept = append(kept, c)
+		}
+	}
+	clear(l.lines[len(kept):])
+	l.lines = kept
+}

@@ -3,14 +3,13 @@ package sim
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha1"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"strconv"
 	"strings"
 
-	luajson "github.com/alicebob/miniredis/v2/gopher-json"
 	"github.com/alicebob/miniredis/v2/server"
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/parse"
@@ -18,8 +17,7 @@ import (
 
 // scripts runs Lua for one engine. miniredis makes a Lua state for every script,
 // which costs more than all the rest of a command; this keeps one, as Redis
-// does. A script in a transaction still goes to miniredis, which alone knows
-// what was queued before it.
+// does.
 type scripts struct {
 	dispatch func(*server.Peer, []string)
 	state    *lua.LState
@@ -27,8 +25,13 @@ type scripts struct {
 	compiled map[string]*lua.LFunction
 	dice     *rand.Rand // of the script that runs: Redis, too, throws the same dice for every script
 
-	peer  *server.Peer // for what scripts call
-	reply bytes.Buffer
+	peer    *server.Peer // for what scripts call
+	db      int          // the database it has selected
+	reply   bytes.Buffer
+	globals *lua.LTable    // as scripts see them
+	locate  *lua.LFunction // is called where a script fails
+	line    string         // at which the script failed
+	missed  string         // a library that it asked for and that is not here
 }
 
 func newScripts(dispatch func(*server.Peer, []string)) (*scripts, error) {
@@ -41,6 +44,7 @@ func newScripts(dispatch func(*server.Peer, []string)) (*scripts, error) {
 	}{
 		{lua.LoadLibName, lua.OpenPackage},
 		{lua.BaseLibName, lua.OpenBase},
+		{lua.CoroutineLibName, lua.OpenCoroutine},
 		{lua.TabLibName, lua.OpenTable},
 		{lua.StringLibName, lua.OpenString},
 		{lua.MathLibName, lua.OpenMath},
@@ -51,16 +55,13 @@ func newScripts(dispatch func(*server.Peer, []string)) (*scripts, error) {
 			return nil, fmt.Errorf("sim: open Lua's %q: %w", lib.name, err)
 		}
 	}
-	s.state.Push(s.state.NewFunction(luajson.Loader))
-	if err := s.state.PCall(0, 1, nil); err != nil {
-		return nil, fmt.Errorf("sim: open cjson: %w", err)
-	}
-	s.global("cjson", s.state.Get(-1))
-	s.state.Pop(1)
-	for _, name := range []string{"require", "module", "package", "dofile", "loadfile", "print"} {
+	s.global("cjson", s.cjsonTable())
+	for _, name := range []string{"require", "module", "package", "dofile", "loadfile", "print", "getfenv", "setfenv", "newproxy"} {
 		s.global(name, lua.LNil) // Redis has none of these
 	}
-	s.global("redis", s.redisTable())
+	s.global("redis", s.protect(s.redisTable()))
+	s.locate = s.state.NewFunction(s.noteLine)
+	s.mendLibraries()
 	s.seedRandom()
 	s.protectGlobals()
 	return s, nil
@@ -99,19 +100,36 @@ func (s *scripts) seedRandom() {
 	}))
 }
 
-// protectGlobals makes a use of an unknown global an error, as in Redis: a
-// script that forgets "local" must fail here too.
+// missing are the libraries that Redis has and that are not here.
+var missing = map[string]bool{"bit": true, "struct": true, "cmsgpack": true}
+
+// protectGlobals makes a use of an unknown global, and a change of a known one, an
+// error, as in Redis: a script that forgets "local" must fail here too.
 func (s *scripts) protectGlobals() {
 	meta := s.state.NewTable()
+	meta.RawSetString("__index", s.state.NewFunction(func(l *lua.LState) int {
+		name := l.Get(2).String()
+		if missing[name] {
+			s.missed = name
+		}
+		l.RaiseError("Script attempted to access nonexistent global variable '%s'", name)
+		return 0
+	}))
+	s.state.SetMetatable(s.state.G.Global, meta)
+	s.globals = s.protect(s.state.G.Global)
+	s.global("_G", s.globals)
+}
+
+// protect returns a table that reads as t does and cannot be written.
+func (s *scripts) protect(t *lua.LTable) *lua.LTable {
+	meta, outside := s.state.NewTable(), s.state.NewTable()
+	meta.RawSetString("__index", t)
 	meta.RawSetString("__newindex", s.state.NewFunction(func(l *lua.LState) int {
 		l.RaiseError("Attempt to modify a readonly table")
 		return 0
 	}))
-	meta.RawSetString("__index", s.state.NewFunction(func(l *lua.LState) int {
-		l.RaiseError("Script attempted to access nonexistent global variable '%s'", l.Get(2).String())
-		return 0
-	}))
-	s.state.SetMetatable(s.state.G.Global, meta)
+	s.state.SetMetatable(outside, meta)
+	return outside
 }
 
 // flush forgets every script.
@@ -132,62 +150,114 @@ func (s *scripts) exists(c *server.Peer, ids []string) {
 	}
 }
 
-// Errors of EVAL, in the words of Redis 7.
-const (
-	errNoScript   = "NOSCRIPT No matching script. Please use EVAL."
-	errNotInteger = "ERR value is not an integer or out of range"
-	errNegative   = "ERR Number of keys can't be negative"
-	errTooMany    = "ERR Number of keys can't be greater than number of args"
-)
-
-// eval runs EVAL or EVALSHA and writes the reply to c.
-func (s *scripts) eval(c *server.Peer, args []string, sha func(string) string) {
+// eval answers EVAL and EVALSHA.
+func eval(c *call) bool {
+	s, args := c.engine.scripts, c.args
 	id, script := args[1], args[1]
-	if strings.EqualFold(args[0], "EVALSHA") {
+	known := true
+	if c.name == "EVALSHA" {
 		id = strings.ToLower(id)
-		known, ok := s.known[id]
-		if !ok {
-			c.WriteError(errNoScript)
-			return
-		}
-		script = known
+		script, known = s.known[id]
 	} else {
-		id = sha(script)
+		id = c.engine.hash(script)
 	}
-	count, err := strconv.Atoi(args[2])
+	count, ok := integer(args[2])
 	switch {
-	case err != nil:
-		c.WriteError(errNotInteger)
-		return
+	case c.name == "EVALSHA" && len(id) != sha1.Size*2:
+		return c.fail(errNoScript)
+	case !ok:
+		return c.fail(errNotInteger)
+	case count > int64(len(args)-3):
+		return c.fail("ERR Number of keys can't be greater than number of args")
 	case count < 0:
-		c.WriteError(errNegative)
-		return
-	case count > len(args)-3:
-		c.WriteError(errTooMany)
-		return
+		return c.fail("ERR Number of keys can't be negative")
+	case !known:
+		return c.fail(errNoScript)
 	}
 	f, err := s.compile(script, id)
 	if err != nil {
-		c.WriteError("ERR Error compiling script (new function): " + oneLine(err.Error()))
-		return
+		return c.fail(compileError(err))
 	}
 	s.load(script, id)
+	c.inDatabase(func() { s.run(c.peer, f, id, args[3:3+count], args[3+count:]) })
+	if s.missed != "" {
+		c.engine.refused = "Lua's library " + s.missed
+	}
+	return true
+}
+
+// inDatabase runs a script in the database that the connection has selected. One
+// that the script selects is the script's alone.
+func (c *call) inDatabase(run func()) {
+	e, s := c.engine, c.engine.scripts
+	selected := e.asking.db
+	if s.db != selected {
+		e.toMiniredis(s.peer, []string{"SELECT", strconv.Itoa(selected)})
+		s.peer.Flush()
+	}
+	run()
+	s.db, e.asking.db = e.asking.db, selected
+}
+
+const errNoScript = "NOSCRIPT No matching script. Please use EVAL."
+
+func compileError(err error) string {
+	if errors.Is(err, errShebang) {
+		return "ERR " + err.Error()
+	}
+	return "ERR Error compiling script (new function): " + oneLine(err.Error())
+}
+
+// script answers SCRIPT.
+func script(c *call) bool {
+	s, args := c.engine.scripts, c.args
+	switch what := strings.ToUpper(args[1]); what {
+	case "LOAD":
+		id := c.engine.hash(args[2])
+		if _, err := s.compile(args[2], id); err != nil {
+			return c.fail(compileError(err))
+		}
+		s.load(args[2], id)
+		c.peer.WriteBulk(id)
+	case "EXISTS":
+		s.exists(c.peer, args[2:])
+	case "FLUSH":
+		if len(args) > 3 || len(args) == 3 && !strings.EqualFold(args[2], "SYNC") && !strings.EqualFold(args[2], "ASYNC") {
+			return c.fail("ERR SCRIPT FLUSH only support SYNC|ASYNC option")
+		}
+		s.flush()
+		c.peer.WriteOK()
+	case "KILL":
+		return c.fail("NOTBUSY No scripts in execution right now.")
+	default:
+		c.engine.refuse(c.peer, "SCRIPT "+what)
+	}
+	return true
+}
+
+// run calls a compiled script and writes its reply to peer.
+func (s *scripts) run(peer *server.Peer, f *lua.LFunction, id string, keys, args []string) {
 	s.dice = rand.New(rand.NewPCG(0, 0))
-	s.global("KEYS", s.list(args[3:3+count]))
-	s.global("ARGV", s.list(args[3+count:]))
+	s.global("KEYS", s.list(keys))
+	s.global("ARGV", s.list(args))
+	s.peer.Resp3, s.line, s.missed = false, "", ""
 	s.state.Push(f)
-	if err := s.state.PCall(0, 1, nil); err != nil {
-		c.WriteError(scriptError(err, id))
+	if err := s.state.PCall(0, 1, s.locate); err != nil {
+		writeError(peer, s.failure(err, id))
 		return
 	}
 	v := s.state.Get(-1)
 	s.state.Pop(1)
-	s.write(c, v)
+	s.write(peer, v)
 }
 
 func (s *scripts) compile(script, id string) (*lua.LFunction, error) {
 	if f, ok := s.compiled[id]; ok {
 		return f, nil
+	}
+	script, err := withoutShebang(script)
+	if err != nil {
+		return nil, err
 	}
 	chunk, err := parse.Parse(strings.NewReader(script), "user_script")
 	if err != nil {
@@ -199,8 +269,31 @@ func (s *scripts) compile(script, id string) (*lua.LFunction, error) {
 	}
 	proto.IsVarArg &^= lua.VarArgNeedsArg // Lua 5.1's old "arg" table, made anew for every call
 	f := s.state.NewFunctionFromProto(proto)
+	f.Env = s.globals
 	s.compiled[id] = f
 	return f, nil
+}
+
+// errShebang is an error in the first line of a script that begins with #!.
+var errShebang = errors.New("")
+
+// withoutShebang empties the first line of a script that begins with #!. Its only
+// option are flags, which say what the script may not do.
+func withoutShebang(script string) (string, error) {
+	if !strings.HasPrefix(script, "#!") {
+		return script, nil
+	}
+	line, rest, _ := strings.Cut(script, "\n")
+	words := strings.Fields(line)
+	if words[0] != "#!lua" {
+		return "", fmt.Errorf("%wUnexpected engine in script shebang: %s", errShebang, words[0])
+	}
+	for _, option := range words[1:] {
+		if !strings.HasPrefix(option, "flags=") {
+			return "", fmt.Errorf("%wUnknown lua shebang option: %s", errShebang, option)
+		}
+	}
+	return "\n" + rest, nil
 }
 
 func (s *scripts) list(values []string) *lua.LTable {
@@ -211,187 +304,33 @@ func (s *scripts) list(values []string) *lua.LTable {
 	return t
 }
 
-// scriptError says what went wrong in a script as Redis 7 does.
-func scriptError(err error, id string) string {
-	text := err.Error()
+// noteLine is called where a script fails, while it still stands there, and notes
+// the line.
+func (s *scripts) noteLine(l *lua.LState) int {
+	for level := 1; level <= 2 && s.line == ""; level++ { // 1 may be a function of Go's, such as error
+		_, line, _ := strings.Cut(strings.TrimSuffix(l.Where(level), ":"), ":")
+		s.line = strings.TrimSuffix(strings.TrimSpace(line), ":")
+	}
+	return 1
+}
+
+// failure says what went wrong in a script as Redis 7 does.
+func (s *scripts) failure(err error, id string) string {
+	text := "ERR " + oneLine(err.Error())
 	var api *lua.ApiError
 	if errors.As(err, &api) {
-		if t, ok := api.Object.(*lua.LTable); ok { // an error of redis.call
-			return fmt.Sprintf("%s script: %s, on @user_script:1.", t.RawGetString("err"), id)
+		switch v := api.Object.(type) {
+		case *lua.LTable: // an error of redis.call, or of a script that throws such a one
+			text = v.RawGetString("err").String()
+		case nil:
+		default:
+			text = "ERR " + oneLine(v.String())
 		}
-		text = api.Object.String()
 	}
-	return fmt.Sprintf("ERR %s script: %s, on @user_script:1.", oneLine(text), id)
+	return fmt.Sprintf("%s script: %s, on @user_script:%s.", text, id, s.line)
 }
 
 func oneLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return strings.TrimSpace(strings.TrimRight(line, "\r"))
-}
-
-// write turns a script's answer into a reply (Redis, "Lua to RESP2 type conversion").
-func (s *scripts) write(c *server.Peer, v lua.LValue) {
-	switch t := v.(type) {
-	case lua.LBool:
-		if t {
-			c.WriteInt(1)
-		} else {
-			c.WriteNull()
-		}
-	case lua.LNumber:
-		c.WriteInt(int(t))
-	case lua.LString:
-		c.WriteBulk(string(t))
-	case *lua.LTable:
-		if e := t.RawGetString("err"); e != lua.LNil {
-			c.WriteError(e.String())
-			return
-		}
-		if ok := t.RawGetString("ok"); ok != lua.LNil {
-			c.WriteInline(ok.String())
-			return
-		}
-		n := 0
-		for t.RawGetInt(n+1) != lua.LNil {
-			n++
-		}
-		c.WriteLen(n)
-		for i := range n {
-			s.write(c, t.RawGetInt(i+1))
-		}
-	default:
-		c.WriteNull()
-	}
-}
-
-// redisTable is what scripts know as redis.
-func (s *scripts) redisTable() *lua.LTable {
-	t := s.state.NewTable()
-	for name, f := range map[string]lua.LGFunction{
-		"call":  func(l *lua.LState) int { return s.call(l, true) },
-		"pcall": func(l *lua.LState) int { return s.call(l, false) },
-		"status_reply": func(l *lua.LState) int {
-			l.Push(single(l, "ok", l.CheckString(1)))
-			return 1
-		},
-		"error_reply": func(l *lua.LState) int {
-			text := strings.TrimPrefix(l.CheckString(1), "-")
-			if !strings.Contains(text, " ") {
-				text = "ERR " + text
-			}
-			l.Push(single(l, "err", text))
-			return 1
-		},
-		"sha1hex": func(l *lua.LState) int {
-			l.Push(lua.LString(sha1Hex(l.CheckString(1))))
-			return 1
-		},
-		"log": func(*lua.LState) int { return 0 },
-	} {
-		t.RawSetString(name, s.state.NewFunction(f))
-	}
-	for i, name := range []string{"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"} {
-		t.RawSetString(name, lua.LNumber(i))
-	}
-	return t
-}
-
-func single(l *lua.LState, field, text string) *lua.LTable {
-	t := l.CreateTable(0, 1)
-	t.RawSetString(field, lua.LString(text))
-	return t
-}
-
-// notFromScripts are the commands that Redis refuses in a script and that
-// miniredis would carry out, not knowing that a script asks.
-var notFromScripts = map[string]bool{
-	"EVAL": true, "EVALSHA": true, "EVAL_RO": true, "EVALSHA_RO": true, "SCRIPT": true,
-	"MULTI": true, "EXEC": true, "DISCARD": true, "WATCH": true, "UNWATCH": true,
-	"SUBSCRIBE": true, "UNSUBSCRIBE": true, "PSUBSCRIBE": true, "PUNSUBSCRIBE": true,
-	"AUTH": true, "HELLO": true, "CLIENT": true, "QUIT": true, "WAIT": true,
-	"BLPOP": true, "BRPOP": true, "BRPOPLPUSH": true, "BLMOVE": true, "BZPOPMIN": true, "BZPOPMAX": true,
-}
-
-// call is redis.call, or redis.pcall when it must not raise.
-func (s *scripts) call(l *lua.LState, raise bool) int {
-	n := l.GetTop()
-	args := make([]string, n)
-	for i := range args {
-		switch v := l.Get(i + 1).(type) {
-		case lua.LString:
-			args[i] = string(v)
-		case lua.LNumber:
-			args[i] = v.String()
-		default:
-			return s.fail(l, raise, "ERR Lua redis lib command arguments must be strings or integers")
-		}
-	}
-	switch {
-	case n == 0:
-		return s.fail(l, raise, "ERR Please specify at least one argument for this redis.call")
-	case notFromScripts[strings.ToUpper(args[0])]:
-		return s.fail(l, raise, "ERR This Redis command is not allowed from script")
-	}
-	s.reply.Reset()
-	s.dispatch(s.peer, args)
-	s.peer.Flush()
-	v, _, err := luaValue(l, s.reply.Bytes())
-	if err != nil {
-		return s.fail(l, raise, err.Error())
-	}
-	l.Push(v)
-	return 1
-}
-
-func (s *scripts) fail(l *lua.LState, raise bool, text string) int {
-	if strings.HasPrefix(text, "ERR unknown command") {
-		text = "ERR Unknown Redis command called from script"
-	}
-	t := single(l, "err", text)
-	if raise {
-		l.Error(t, 1)
-	}
-	l.Push(t)
-	return 1
-}
-
-// luaValue turns a reply into a script's value (Redis, "RESP2 to Lua type
-// conversion") and returns what follows it.
-func luaValue(l *lua.LState, b []byte) (lua.LValue, []byte, error) {
-	line, rest, ok := bytes.Cut(b, []byte("\r\n"))
-	if !ok || len(line) == 0 {
-		return nil, nil, io.ErrUnexpectedEOF
-	}
-	body := string(line[1:])
-	switch line[0] {
-	case '+':
-		return single(l, "ok", body), rest, nil
-	case '-':
-		return nil, rest, errors.New(body)
-	case ':':
-		n, err := strconv.ParseInt(body, 10, 64)
-		return lua.LNumber(n), rest, err
-	case '$':
-		size, err := strconv.Atoi(body)
-		if err != nil || size < 0 {
-			return lua.LFalse, rest, err
-		}
-		return lua.LString(rest[:size]), rest[size+2:], nil
-	case '*':
-		size, err := strconv.Atoi(body)
-		if err != nil || size < 0 {
-			return lua.LFalse, rest, err
-		}
-		t := l.CreateTable(size, 0)
-		for range size {
-			var v lua.LValue
-			if v, rest, err = luaValue(l, rest); err != nil {
-				return nil, rest, err
-			}
-			t.Append(v)
-		}
-		return t, rest, nil
-	default:
-		return nil, rest, fmt.Errorf("ERR unexpected reply %q", line)
-	}
 }

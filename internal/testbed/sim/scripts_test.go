@@ -25,7 +25,7 @@ func ask(e *engine, s *session, args ...string) string {
 func native(e *engine, args ...string) string {
 	var b bytes.Buffer
 	peer := server.NewPeer(bufio.NewWriter(&b))
-	e.db.Server().Dispatch(peer, args)
+	e.toMiniredis(peer, args)
 	peer.Flush()
 	return b.String()
 }
@@ -36,7 +36,7 @@ func mustEngine(t testing.TB) *engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.db.SetTime(time.Unix(1000, 0))
+	e.advance(time.Unix(1000, 0), 0)
 	return e
 }
 

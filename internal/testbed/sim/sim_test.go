@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,12 @@ type lab struct {
 	seed   uint64
 	nodes  int
 	packet func(faults.Packet) bool
+
+	tied     bool // the first node is the primary of the others
+	watched  bool // and Sentinels watch them
+	replicas testbed.Replicas
+	retries  int
+	fences   bool
 }
 
 func (l lab) run(f func(w testbed.World)) *history.History {
@@ -67,11 +74,56 @@ func (l lab) run(f func(w testbed.World)) *history.History {
 	return h
 }
 
+// twice runs f two times, which must give equal histories.
+func (l lab) twice(f func(w testbed.World)) *history.History {
+	l.t.Helper()
+	h, sum := l.sum(f)
+	if _, again := l.sum(f); again != sum {
+		l.t.Errorf("seed %d gave two histories", l.seed)
+	}
+	return h
+}
+
+// find returns the first record that matches; the test fails when there is none.
+func find(t testing.TB, h *history.History, what string, match func(history.Record) bool) history.Record {
+	t.Helper()
+	for _, r := range h.Records {
+		if match(r) {
+			return r
+		}
+	}
+	t.Errorf("no record: %s", what)
+	return history.Record{}
+}
+
+// tell tells in a few words each the records that match.
+func tell(h *history.History, match func(history.Record) bool) string {
+	var b strings.Builder
+	for _, r := range h.Records {
+		if !match(r) {
+			continue
+		}
+		words := []string{r.Op, r.Key, r.Owner, r.Text, r.Target}
+		if r.Client != "" {
+			words = append(words, "by", r.Client)
+		}
+		fmt.Fprintln(&b, strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " "))
+	}
+	return b.String()
+}
+
 func (l lab) sum(f func(w testbed.World)) (*history.History, string) {
 	l.t.Helper()
 	topology := history.Topology{Name: "single", Quorum: max(l.nodes, 1)/2 + 1}
 	for i := range max(l.nodes, 1) {
 		topology.Nodes = append(topology.Nodes, fmt.Sprintf("redis-%d", i+1))
+	}
+	if l.tied || l.watched {
+		topology.Primary = "redis-1"
+	}
+	if l.watched {
+		topology.Quorum, topology.Sentinels = 1, []string{"sentinel-1", "sentinel-2", "sentinel-3"}
+		l.replicas.DownAfter = 5 * time.Second
 	}
 	clients := []string{"client-1", "client-2", "client-3"}
 	var file bytes.Buffer
@@ -85,6 +137,7 @@ func (l lab) sum(f func(w testbed.World)) (*history.History, string) {
 	var end time.Duration
 	err = sim.New().Run(l.t.Context(), testbed.Spec{
 		Topology: topology, Clients: clients, Store: "store", Seed: l.seed, Recorder: rec, Packet: l.packet,
+		Replicas: l.replicas, Retries: l.retries, Fences: l.fences,
 	}, func(w testbed.World) {
 		f(w)
 		end = w.Now()

@@ -3,6 +3,7 @@ package sim
 import (
 	"container/heap"
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,8 +32,11 @@ type world struct {
 	clients map[string]*client
 	nodes   map[string]*node // the lock's, by name
 	byAddr  map[string]*node
+	watch   []*sentinel
+	hosts   map[string]*host // nodes and Sentinels
 	store   *store
 	links   map[linkKey]*link
+	wired   []*link // the links in the order of their numbers
 }
 
 // event is something that happens at an instant. The world carries events out
@@ -61,21 +65,52 @@ func newWorld(ctx context.Context, s testbed.Spec, engines []*engine) *world {
 		spec: s, start: time.Now(), ctx: ctx, stop: stop,
 		alarm: time.NewTimer(time.Hour), ended: make(chan struct{}),
 		clients: map[string]*client{}, nodes: map[string]*node{}, byAddr: map[string]*node{},
-		links: map[linkKey]*link{},
+		hosts: map[string]*host{}, links: map[linkKey]*link{},
 	}
 	w.labels.init()
 	for i, name := range s.Topology.Nodes {
 		n := newNode(w, name, address(i), engines[i])
-		w.nodes[name], w.byAddr[n.addr] = n, n
+		w.nodes[name], w.byAddr[n.addr], w.hosts[name] = n, n, &n.host
+	}
+	for i, name := range s.Topology.Sentinels {
+		one := newSentinel(w, name, sentinelAddress(i))
+		w.watch = append(w.watch, one)
+		w.hosts[name] = &one.host
 	}
 	w.store = newStore(w, s.Store, s.Initial)
+	hosts := slices.Concat([]string{s.Store}, s.Topology.Nodes, s.Topology.Sentinels)
 	for _, name := range s.Clients {
-		w.clients[name] = newClient(w, name)
-		for _, node := range append([]string{s.Store}, s.Topology.Nodes...) {
-			w.links[linkKey{name, node}] = &link{world: w, client: w.clients[name], node: node, number: uint64(len(w.links))}
+		c := newClient(w, name)
+		w.clients[name] = c
+		for _, node := range hosts {
+			w.wireUp(c, name, node)
 		}
 	}
+	for i, far := range hosts[1:] {
+		for _, node := range hosts[1 : i+1] {
+			w.wireUp(nil, far, node)
+		}
+	}
+	w.tie()
 	return w
+}
+
+// tie makes the nodes what the topology says: replicas of its primary, watched by
+// its Sentinels.
+func (w *world) tie() {
+	primary := w.nodes[w.spec.Topology.Primary]
+	if primary == nil {
+		return
+	}
+	primary.recordRole()
+	for _, name := range w.spec.Topology.Nodes {
+		if n := w.nodes[name]; n != primary {
+			n.follow(primary)
+		}
+	}
+	for _, s := range w.watch {
+		s.begin(primary)
+	}
 }
 
 // Now implements testbed.World.
@@ -155,17 +190,34 @@ func (w *world) Look(text string) {
 		for _, name := range w.spec.Topology.Nodes {
 			w.nodes[name].look(text)
 		}
+		if text == history.AtEnd {
+			for _, name := range w.spec.Topology.Nodes {
+				w.nodes[name].bear()
+			}
+		}
 		w.store.look(text)
 	})
 	<-done
 }
+
+// farewell is longer than go-redis' client for Sentinels sleeps between two
+// attempts to hear from them. It looks up after that, and finds itself closed;
+// when the run is over, time stands still and nobody wakes.
+const farewell = 200 * time.Millisecond
 
 // end stops the world. Whoever still tries to speak is told that it is dead.
 func (w *world) end() {
 	w.over.Store(true)
 	w.stop()
 	for _, name := range w.spec.Clients {
-		w.clients[name].kill()
+		c := w.clients[name]
+		c.kill()
+		if c.hang != nil {
+			_ = c.hang() // all that can go wrong is that its connections are closed
+		}
+	}
+	if len(w.watch) > 0 {
+		time.Sleep(farewell)
 	}
 	close(w.ended)
 }

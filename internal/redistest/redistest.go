@@ -1,0 +1,178 @@
+// Package redistest runs a real redis-server for a test.
+//
+// Only tests import it. It knows the Redis protocol well enough to take one
+// reply after another off a connection, byte for byte, and nothing of what a
+// reply means.
+//
+// The rule that surprises: the server listens on a socket in its own temporary
+// directory and on no port, so that servers of tests that run at the same time
+// cannot take each other's.
+package redistest
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"lockpick/internal/require"
+)
+
+// patience is how long the server may take to start and to answer.
+const patience = 10 * time.Second
+
+// Server is a redis-server that lives as long as its test.
+type Server struct {
+	// Version is what the server calls itself, such as "7.0.15".
+	Version string
+
+	socket string
+	clock  string // the file that says its time, "" when that is the machine's
+}
+
+// Start starts a server whose clock is the machine's. It skips the test when
+// there is no redis-server, see the package require.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	return start(t, "", nil)
+}
+
+// StartAt starts a server whose clock shows the given time and stands still
+// there until SetTime moves it. It needs libfaketime besides redis-server and
+// skips the test without.
+func StartAt(t testing.TB, now time.Time) *Server {
+	t.Helper()
+	faketime, libc := faketimeLibraries()
+	if faketime == "" {
+		require.Missing(t, "faketime", "libfaketime is not installed")
+	}
+	clock := filepath.Join(t.TempDir(), "clock")
+	if err := writeClock(clock, now); err != nil {
+		t.Fatal(err)
+	}
+	return start(t, clock, []string{
+		// glibc's malloc must win over jemalloc, which asks for the time while
+		// libfaketime is still being loaded, and so hangs
+		"LD_PRELOAD=" + faketime + ":" + libc,
+		"FAKETIME_TIMESTAMP_FILE=" + clock,
+		"FAKETIME_NO_CACHE=1",
+		"FAKETIME_DONT_FAKE_MONOTONIC=1", // else a step back stops the server's own timers
+		"TZ=UTC",
+	})
+}
+
+// faketimeLibraries finds libfaketime and the libc beside it.
+func faketimeLibraries() (faketime, libc string) {
+	found, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
+	if err != nil || len(found) == 0 {
+		return "", ""
+	}
+	libc = filepath.Join(filepath.Dir(filepath.Dir(found[0])), "libc.so.6")
+	if _, err := os.Stat(libc); err != nil {
+		return "", ""
+	}
+	return found[0], libc
+}
+
+func start(t testing.TB, clock string, env []string) *Server {
+	t.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		require.Missing(t, "redis", "there is no redis-server on the PATH")
+	}
+	dir, err := os.MkdirTemp("", "redistest") //nolint:usetesting // t.TempDir's names are too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &Server{socket: filepath.Join(dir, "s"), clock: clock}
+	log := filepath.Join(dir, "log")
+	cmd := exec.Command(program, "--port", "0", "--unixsocket", s.socket, "--dir", dir, "--logfile", log,
+		"--save", "", "--appendonly", "no", "--daemonize", "no")
+	cmd.Env = append(os.Environ(), env...)
+	diesWithUs(cmd)
+	run(t, cmd)
+
+	c, err := s.dial()
+	for end := time.Now().Add(patience); err != nil && time.Now().Before(end); c, err = s.dial() {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err != nil {
+		text, _ := os.ReadFile(log) //nolint:errcheck // it is only added to the failure
+		t.Fatalf("redis-server does not start: %v\n%s", err, text)
+	}
+	defer c.Close() //nolint:errcheck // it is only read from
+	reply, err := c.Do("INFO", "server")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(reply), "redis_version:")
+	s.Version, _, _ = strings.Cut(rest, "\r\n")
+	return s
+}
+
+// run starts the program and ends it with the test. The thread that starts it
+// stays until then: the kernel takes the end of that thread for the parent's.
+func run(t testing.TB, cmd *exec.Cmd) {
+	t.Helper()
+	started, ended := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		runtime.LockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // it is killed
+		}
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cmd.Process.Kill(); err != nil {
+			t.Errorf("redis-server has ended before its test: %v", err)
+		}
+		<-ended
+	})
+}
+
+// SetTime moves the clock of a server that StartAt started. The next command
+// sees the new time.
+func (s *Server) SetTime(now time.Time) error { return writeClock(s.clock, now) }
+
+// writeClock says the time in libfaketime's words for a clock that stands still.
+func writeClock(file string, now time.Time) error {
+	next := file + ".next" // in its place at one stroke: the server reads at any time
+	if err := os.WriteFile(next, fmt.Appendf(nil, "%s\n", now.Add(time.Microsecond/2).UTC().Format("2006-01-02 15:04:05.000000000")), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, file)
+}
+
+// Dial connects to the server, until the end of the test at the latest.
+func (s *Server) Dial(t testing.TB) *Conn {
+	t.Helper()
+	c, err := s.dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() }) // a second Close is none of the test's business
+	return c
+}
+
+func (s *Server) dial() (*Conn, error) {
+	nc, err := net.Dial("unix", s.socket)
+	if err != nil {
+		return nil, err
+	}
+	return NewConn(nc), nil
+}
