@@ -1,7 +1,7 @@
 // Package broken is the harness's own test: locks with one planted bug each.
 //
-// Single, Renewing and Quorum are written correctly and then spoilt in exactly
-// one place, which the Flaw names. With the flaw None they are sound, so what a
+// Each kind of lock, such as Single, Renewing and Quorum, is written correctly and
+// then spoilt in exactly one place, which the Flaw names. With the flaw None they are sound, so what a
 // check says of a mutant it says of the flaw. Rogues are locks that do not
 // behave at all: they block, panic, spin or never let go.
 //
@@ -46,6 +46,7 @@ const (
 	IgnoresContext   Flaw = "ignores-context"    // tries for ever, whatever ends
 	SwallowsTheLease Flaw = "swallows-the-lease" // returns an empty lease
 	GarbageErrors    Flaw = "garbage-errors"     // none of its errors is one of the contract's
+	EntersAnyway     Flaw = "enters-anyway"      // goes in when the wait is over, granted or not (redis/redis-py#621)
 )
 
 // Flaws of a lock that renews.
@@ -57,22 +58,20 @@ const (
 	LostLate     Flaw = "lost-late"     // Lost closes one TTL late
 )
 
-// Flaws of a lock on several nodes.
-const (
-	QuorumHalf     Flaw = "quorum-half"     // n/2 nodes will do
-	NoElapsedCheck Flaw = "no-elapsed"      // how long the grant took does not count
-	PartialRelease Flaw = "partial-release" // only the nodes that said yes are asked to delete
-)
-
 // Flaws lists every flaw but None.
 func Flaws() []Flaw {
 	return []Flaw{
 		NoTokenCheck, TokenReused, ShortTTL, SecondsAsMillis, MillisAsSeconds, GrantLie, RefusalLie, ErrorIsRefusal,
 		ReleaseAlwaysOK, ReleaseNeverOK, ReleaseForgets, ReleasePrefix, ReleaseOtherKey, UntilOfReply, UntilDouble,
-		OwnKey, NoWait, IgnoresContext, SwallowsTheLease, GarbageErrors,
+		OwnKey, NoWait, IgnoresContext, SwallowsTheLease, GarbageErrors, EntersAnyway,
 		RenewAnybody, RenewOnce, RenewForever, LostNever, LostLate,
 		ExtendLie, ExtendAnew,
-		QuorumHalf, NoElapsedCheck, PartialRelease,
+		FenceRepeats, FenceFalls, FenceFirst,
+		FreeAtFirstRelease, OneReleaseMore, NoNesting,
+		NewestFirst,
+		WriterAmongReaders, ReaderBesideWriter, LastReaderOut,
+		KeepsFirst, ForgetsSecond,
+		QuorumHalf, QuorumReachable, NoElapsedCheck, DriftAdded, FirstAttempt, PartialRelease, FenceNotRaised,
 	}
 }
 

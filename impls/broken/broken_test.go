@@ -22,6 +22,11 @@ func TestNoneIsSound(t *testing.T) {
 		{broken.Renewing(broken.None), 1},
 		{broken.Extending(broken.None), 1},
 		{broken.Quorum(broken.None), 5},
+		{broken.QuorumFenced(broken.None), 5},
+		{broken.Fenced(broken.None), 1},
+		{broken.Fair(broken.None), 1},
+		{broken.Shared(broken.None), 1},
+		{broken.Several(broken.None), 1},
 	} {
 		t.Run(tt.version.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -31,6 +36,9 @@ func TestNoneIsSound(t *testing.T) {
 				lease := testenv.MustAcquire(t, a)
 				if w.Value() != lease.Owner {
 					t.Errorf("the servers store %q, the lease says %q", w.Value(), lease.Owner)
+				}
+				if got, want := lease.Fence > 0, tt.version.Traits.Fencing; got != want {
+					t.Errorf("Fence = %d, want one: %v", lease.Fence, want)
 				}
 				if _, err := a.Acquire(t.Context()); !errors.Is(err, impls.ErrNotAcquired) {
 					t.Errorf("a second Acquire: %v, want ErrNotAcquired", err)
@@ -61,6 +69,53 @@ func TestRenewingKeepsAndTells(t *testing.T) {
 		case <-lease.Lost:
 		case <-time.After(testenv.TTL):
 			t.Error("the lock was lost and Lost does not close")
+		}
+	})
+}
+
+// The re-entrant lock is free after as many releases, and not before.
+func TestReentrantIsSound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := testenv.MustOpen(t, 1)
+		a := testenv.MustLock(t, broken.Reentrant(broken.None), w.Env("a"), 0)
+		b := testenv.MustLock(t, broken.Reentrant(broken.None), w.Env("b"), 0)
+		outer, inner := testenv.MustAcquire(t, a), testenv.MustAcquire(t, a)
+		for _, lease := range []impls.Lease{inner, outer} {
+			if _, err := b.Acquire(t.Context()); !errors.Is(err, impls.ErrNotAcquired) {
+				t.Errorf("another client's Acquire: %v, want ErrNotAcquired", err)
+			}
+			testenv.MustRelease(t, a, lease)
+		}
+		if err := a.Release(t.Context(), outer); !errors.Is(err, impls.ErrNotHeld) {
+			t.Errorf("one Release more: %v, want ErrNotHeld", err)
+		}
+		testenv.MustRelease(t, b, testenv.MustAcquire(t, b))
+	})
+}
+
+// Two read together, and a writer waits for both.
+func TestSharedIsSound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := testenv.MustOpen(t, 1)
+		a := testenv.MustLock(t, broken.Shared(broken.None), w.Env("a"), 0)
+		b := testenv.MustLock(t, broken.Shared(broken.None), w.Env("b"), 0)
+		var leases []impls.Lease
+		for range 2 {
+			lease, err := a.(impls.SharedLocker).AcquireShared(t.Context())
+			if err != nil {
+				t.Fatalf("AcquireShared: %v", err)
+			}
+			leases = append(leases, lease)
+		}
+		for _, lease := range leases {
+			if _, err := b.Acquire(t.Context()); !errors.Is(err, impls.ErrNotAcquired) {
+				t.Errorf("a writer's Acquire: %v, want ErrNotAcquired", err)
+			}
+			testenv.MustRelease(t, a, lease)
+		}
+		testenv.MustAcquire(t, b)
+		if _, err := a.(impls.SharedLocker).AcquireShared(t.Context()); !errors.Is(err, impls.ErrNotAcquired) {
+			t.Errorf("AcquireShared beside a writer: %v, want ErrNotAcquired", err)
 		}
 	})
 }

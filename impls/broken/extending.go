@@ -35,7 +35,7 @@ func (l *extending) Extend(ctx context.Context, g impls.Lease) (impls.Lease, err
 	if l.flaw == ExtendAnew {
 		script = anewScript
 	}
-	until := time.Now().Add(l.cfg.TTL)
+	until := time.Now().Add(l.cfg.TTL - impls.Precision)
 	n, err := script.Run(ctx, l.env.Redis(), []string{l.key()}, g.Owner, l.cfg.TTL.Milliseconds()).Int()
 	switch {
 	case err != nil:

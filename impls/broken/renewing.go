@@ -77,7 +77,7 @@ func (l *renewing) renew(ctx context.Context, owner string, until time.Time, los
 		ok, err := l.prolong(ctx, owner)
 		switch {
 		case err == nil && ok:
-			until = sent.Add(l.cfg.TTL)
+			until = sent.Add(l.cfg.TTL - impls.Precision)
 		case err == nil:
 			lose()
 			return

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"lockpick/impls"
 )
 
@@ -30,6 +32,11 @@ const (
 	LocksAcrossIO   Rogue = "locks-across-io"   // holds a sync.Mutex during a command while another goroutine waits for it
 	LeaksGoroutine  Rogue = "leaks-goroutine"   // leaves one that waits for ever
 	LeaksTicker     Rogue = "leaks-ticker"      // leaves one that wakes every second
+
+	BlocksInSubscribe Rogue = "blocks-in-subscribe" // waits for a message that nobody publishes, whatever the context says
+	LeaksSubscription Rogue = "leaks-subscription"  // leaves one open with every Acquire
+	LeaksListener     Rogue = "leaks-listener"      // leaves one open that go-redis listens to
+	LeaksClient       Rogue = "leaks-client"        // makes a Redis client of its own and never closes it
 )
 
 // RogueVersion returns the lock that behaves so.
@@ -94,9 +101,40 @@ func (l *rogue) Acquire(ctx context.Context) (impls.Lease, error) {
 				l.spins.Add(1)
 			}
 		}()
+	case BlocksInSubscribe:
+		if _, err := l.subscribe().Receive(context.Background()); err != nil { // the confirmation
+			return impls.Lease{}, err
+		}
+		_, err := l.subscribe().ReceiveMessage(context.Background())
+		return impls.Lease{}, err
+	case LeaksSubscription:
+		if _, err := l.subscribe().Receive(ctx); err != nil {
+			return impls.Lease{}, err
+		}
+	case LeaksListener:
+		l.subscribe().Channel()
+	case LeaksClient:
+		if err := l.another().Ping(ctx).Err(); err != nil {
+			return impls.Lease{}, err
+		}
 	default: // this one behaves here
 	}
 	return l.single.Acquire(ctx)
+}
+
+// subscribe opens a subscription that nobody closes.
+func (l *rogue) subscribe() *redis.PubSub {
+	type subscriber interface {
+		Subscribe(ctx context.Context, channels ...string) *redis.PubSub
+	}
+	return l.env.Redis().(subscriber).Subscribe(context.Background(), l.cfg.Key+":released")
+}
+
+// another makes a client like the one that there is, with listeners of its own.
+func (l *rogue) another() *redis.Client {
+	type optioned interface{ Options() *redis.Options }
+	o := *l.env.Redis().(optioned).Options()
+	return redis.NewClient(&o)
 }
 
 func (l *rogue) Release(ctx context.Context, given impls.Lease) error {

@@ -7,28 +7,49 @@ package catalog
 import (
 	"lockpick/impls"
 	blindrenew "lockpick/impls/blind-renew"
+	conditionalupdate "lockpick/impls/conditional-update"
 	"lockpick/impls/distlock"
+	"lockpick/impls/fair"
+	"lockpick/impls/fenced"
 	fixedvalue "lockpick/impls/fixed-value"
 	fragilewatchdog "lockpick/impls/fragile-watchdog"
 	getdel "lockpick/impls/get-del"
+	idempotencykey "lockpick/impls/idempotency-key"
+	luadecrement "lockpick/impls/lua-decrement"
 	luarelease "lockpick/impls/lua-release"
+	mismatchedtoken "lockpick/impls/mismatched-token"
+	"lockpick/impls/multi"
+	"lockpick/impls/notify"
+	notifynaive "lockpick/impls/notify-naive"
+	optimisticversion "lockpick/impls/optimistic-version"
+	readwrite "lockpick/impls/read-write"
 	"lockpick/impls/redislock"
+	"lockpick/impls/redlock"
+	redlockfenced "lockpick/impls/redlock-fenced"
+	redlocknaive "lockpick/impls/redlock-naive"
 	"lockpick/impls/redsync"
+	"lockpick/impls/reentrant"
 	setnxdel "lockpick/impls/setnx-del"
 	setnxex "lockpick/impls/setnx-ex"
 	setnxexpire "lockpick/impls/setnx-expire"
 	spintool "lockpick/impls/spin-tool"
+	swappedargs "lockpick/impls/swapped-args"
+	uniqueindex "lockpick/impls/unique-index"
+	waitreplicas "lockpick/impls/wait-replicas"
 	"lockpick/impls/watchdog"
 )
 
-// All returns every version, in the order in which the documents come to them,
-// and the libraries last. The slice is the caller's.
+// All returns every version, in the order in which the documents come to them:
+// the locks, the libraries, and last the strategies of the resource, which need
+// no lock. The slice is the caller's.
 func All() []impls.Version {
 	return []impls.Version{
 		setnxdel.Version,
 		setnxexpire.Version,
 		setnxex.Version,
 		fixedvalue.Version,
+		mismatchedtoken.Version,
+		swappedargs.Version,
 		getdel.Version,
 		luarelease.Version,
 		spintool.Version,
@@ -36,8 +57,30 @@ func All() []impls.Version {
 		fragilewatchdog.Version,
 		watchdog.Version,
 		distlock.Version,
+		reentrant.Version,
+		notify.Version,
+		notifynaive.Version,
+		fair.Version,
+		readwrite.Version,
+		multi.Version,
+		fenced.Version,
+		waitreplicas.Version,
+		redlock.Version,
+		redlocknaive.Naive,
+		redlocknaive.NoElapsed,
+		redlocknaive.NoTimeout,
+		redlocknaive.OwnRelease,
+		redlocknaive.Replicas,
+		redlockfenced.Version,
 		redislock.Version,
 		redsync.Version,
+
+		luadecrement.Version,
+		luadecrement.Guarded,
+		optimisticversion.Version,
+		conditionalupdate.Version,
+		uniqueindex.Version,
+		idempotencykey.Version,
 	}
 }
 

@@ -10,8 +10,13 @@ import (
 
 func TestOrder(t *testing.T) {
 	want := []string{
-		"setnx-del", "setnx-expire", "setnx-ex", "fixed-value", "get-del", "lua-release", "spin-tool",
-		"blind-renew", "fragile-watchdog", "watchdog", "distlock", "redislock", "redsync",
+		"setnx-del", "setnx-expire", "setnx-ex", "fixed-value", "mismatched-token", "swapped-args", "get-del",
+		"lua-release", "spin-tool", "blind-renew", "fragile-watchdog", "watchdog", "distlock",
+		"reentrant", "notify", "notify-naive", "fair", "read-write", "multi", "fenced", "wait-replicas",
+		"redlock", "redlock-naive", "redlock-no-elapsed", "redlock-no-timeout", "redlock-own-release",
+		"redlock-replicas", "redlock-fenced", "redislock", "redsync",
+		"lua-decrement", "lua-decrement-guarded", "optimistic-version", "conditional-update", "unique-index",
+		"idempotency-key",
 	}
 	var got []string
 	for _, v := range catalog.All() {
@@ -38,6 +43,18 @@ func TestVersionsAreDescribed(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) {
 			if v.Summary == "" || v.Where == "" {
 				t.Errorf("Summary %q, Where %q: both must say something", v.Summary, v.Where)
+			}
+			if (v.New == nil) == (v.Strategy == nil) {
+				t.Fatal("a version is either a lock or a strategy: it has New or Strategy, and not both")
+			}
+			if v.Strategy != nil {
+				if v.Traits != (impls.Traits{}) {
+					t.Errorf("a strategy has the traits of a lock: %+v", v.Traits)
+				}
+				if _, err := v.Strategy(nil, nil, impls.Config{}); err == nil {
+					t.Error("Strategy accepts a configuration without a key")
+				}
+				return
 			}
 			tr := v.Traits
 			for _, trait := range []string{string(tr.TTL), string(tr.Token), string(tr.Release), string(tr.Renew), string(tr.Wait)} {

@@ -21,6 +21,17 @@ var overlooks = map[string]bool{
 	"fragile-watchdog": true, "distlock": true,
 }
 
+// unreleased lists the versions whose release never finds the lock, which is
+// their mistake.
+var unreleased = map[string]bool{"mismatched-token": true, "swapped-args": true}
+
+// claims lists the versions that say until when a lease lasts.
+var claims = map[string]bool{
+	"fenced": true, "multi": true, "redlock": true, "redlock-naive": true, "redlock-no-elapsed": true,
+	"redlock-no-timeout": true, "redlock-own-release": true, "redlock-replicas": true, "redlock-fenced": true,
+	"redsync": true,
+}
+
 // fixed lists the value that a version without unique ones stores.
 var fixed = map[string]string{"setnx-del": "1", "setnx-expire": "1", "fixed-value": "locked"}
 
@@ -31,16 +42,42 @@ type world struct {
 	a, b       impls.Lock
 }
 
-// each runs a test for every version, on one node and, for the quorum locks, on
+// release gives a lease back. It does what the version ought to do when that never
+// can.
+func (w *world) release(t *testing.T, v impls.Version, l impls.Lock, lease impls.Lease) {
+	t.Helper()
+	err := l.Release(t.Context(), lease)
+	if unreleased[v.Name] && errors.Is(err, impls.ErrNotHeld) {
+		w.Drop()
+	} else if err != nil {
+		t.Errorf("Release: %v", err)
+	}
+}
+
+// each runs a test for every lock, on one node and, for the quorum locks, on
 // five.
 func each(t *testing.T, wait time.Duration, test func(t *testing.T, v impls.Version, w *world)) {
 	t.Helper()
+	eachWith(t, wait, func(impls.Traits) bool { return true }, test)
+}
+
+// eachWith is each for the locks with certain traits.
+func eachWith(t *testing.T, wait time.Duration, with func(impls.Traits) bool, test func(t *testing.T, v impls.Version, w *world)) {
+	t.Helper()
+	found := false
 	for _, v := range catalog.All() {
+		if v.Strategy != nil || !with(v.Traits) {
+			continue
+		}
+		found = true
 		nodes := 1
 		if v.Traits.Quorum {
 			nodes = 5
 		}
 		t.Run(v.Name, func(t *testing.T) {
+			if v.Traits.Replicas {
+				t.Skip("the nodes here have no replicas, so that this version is never granted the lock; its own tests answer its WAIT")
+			}
 			synctest.Test(t, func(t *testing.T) {
 				w := &world{World: testenv.MustOpen(t, nodes)}
 				w.envA, w.envB = w.Env("a"), w.Env("b")
@@ -50,6 +87,9 @@ func each(t *testing.T, wait time.Duration, test func(t *testing.T, v impls.Vers
 			})
 		})
 	}
+	if !found {
+		t.Error("no version has these traits")
+	}
 }
 
 func TestGrant(t *testing.T) {
@@ -58,12 +98,14 @@ func TestGrant(t *testing.T) {
 		want := "a-1"
 		if f, ok := fixed[v.Name]; ok {
 			want = f
+		} else if v.Name == "mismatched-token" {
+			want = `"a-1"`
 		}
 		if got := w.Value(); got != want || lease.Owner != want {
 			t.Errorf("the servers store %q, the lease says %q, want %q", got, lease.Owner, want)
 		}
-		if lease.Fence != 0 {
-			t.Errorf("Fence = %d from a version without fencing", lease.Fence)
+		if got, want := lease.Fence != 0, v.Traits.Fencing; got != want {
+			t.Errorf("Fence = %d, want one: %v", lease.Fence, want)
 		}
 		if got, want := w.Nodes[0].TTL(testenv.Key) > 0, v.Traits.TTL != impls.TTLNone; got != want {
 			t.Errorf("the key expires: %v, want %v", got, want)
@@ -71,10 +113,10 @@ func TestGrant(t *testing.T) {
 		if got, want := lease.Lost != nil, v.Name == "watchdog"; got != want {
 			t.Errorf("the lease has a Lost channel: %v, want %v", got, want)
 		}
-		if got, want := !lease.Until.IsZero(), v.Name == "redsync"; got != want {
+		if got, want := !lease.Until.IsZero(), claims[v.Name]; got != want {
 			t.Errorf("the lease has an Until: %v, want %v", got, want)
 		}
-		testenv.MustRelease(t, w.a, lease)
+		w.release(t, v, w.a, lease)
 		if got := w.Value(); got != "" {
 			t.Errorf("after the release the servers store %q", got)
 		}
@@ -83,7 +125,7 @@ func TestGrant(t *testing.T) {
 
 func TestRefusalWithoutWait(t *testing.T) {
 	each(t, 0, func(t *testing.T, v impls.Version, w *world) {
-		testenv.MustAcquire(t, w.a)
+		held := testenv.MustAcquire(t, w.a)
 		start := time.Now()
 		lease, err := w.b.Acquire(t.Context())
 		if !errors.Is(err, impls.ErrNotAcquired) {
@@ -92,7 +134,7 @@ func TestRefusalWithoutWait(t *testing.T) {
 		if took := time.Since(start); took > 100*time.Millisecond {
 			t.Errorf("a single attempt took %v", took)
 		}
-		if _, ok := fixed[v.Name]; !ok && w.Value() != "a-1" {
+		if _, ok := fixed[v.Name]; !ok && w.Value() != held.Owner {
 			t.Errorf("after the refusal the servers store %q", w.Value())
 		}
 	})
@@ -113,36 +155,34 @@ func TestRefusalAfterWait(t *testing.T) {
 }
 
 func TestWaitThenGrant(t *testing.T) {
-	each(t, time.Minute, func(t *testing.T, _ impls.Version, w *world) {
+	each(t, time.Minute, func(t *testing.T, v impls.Version, w *world) {
 		lease := testenv.MustAcquire(t, w.a)
 		released := make(chan time.Time, 1)
 		go func() {
 			time.Sleep(3 * time.Second)
-			if err := w.a.Release(t.Context(), lease); err != nil {
-				t.Errorf("Release: %v", err)
-			}
+			w.release(t, v, w.a, lease)
 			released <- time.Now()
 		}()
 		next := testenv.MustAcquire(t, w.b)
 		if late := time.Since(<-released); late > 300*time.Millisecond {
 			t.Errorf("granted %v after the release", late)
 		}
-		testenv.MustRelease(t, w.b, next)
+		w.release(t, v, w.b, next)
 	})
 }
 
 // A lease that nobody renews or gives back runs out, and the next client is
 // granted within the poll interval. That a version without expiry never gets
-// there is its mistake.
+// there is its mistake, and so is that of one which only a message wakes.
 func TestDeadHolder(t *testing.T) {
 	each(t, time.Minute, func(t *testing.T, v impls.Version, w *world) {
 		testenv.MustAcquire(t, w.a)
 		testenv.MustClose(t, w.a)
 		start := time.Now()
 		_, err := w.b.Acquire(t.Context())
-		if v.Traits.TTL == impls.TTLNone {
+		if v.Traits.TTL == impls.TTLNone || v.Name == "notify-naive" {
 			if !errors.Is(err, impls.ErrNotAcquired) {
-				t.Errorf("Acquire = %v, want ErrNotAcquired: nothing ends the dead client's lock", err)
+				t.Errorf("Acquire = %v, want ErrNotAcquired: nothing ends the dead client's lock, or says so", err)
 			}
 			return
 		}
@@ -158,12 +198,12 @@ func TestDeadHolder(t *testing.T) {
 func TestRoundsOnOneHandle(t *testing.T) {
 	each(t, 0, func(t *testing.T, v impls.Version, w *world) {
 		first := testenv.MustAcquire(t, w.a)
-		testenv.MustRelease(t, w.a, first)
+		w.release(t, v, w.a, first)
 		second := testenv.MustAcquire(t, w.a)
-		if _, ok := fixed[v.Name]; !ok && first.Owner == second.Owner {
+		if v.Traits.Token == impls.TokenUnique && first.Owner == second.Owner {
 			t.Errorf("both grants store %q", first.Owner)
 		}
-		testenv.MustRelease(t, w.a, second)
+		w.release(t, v, w.a, second)
 		if got := w.Value(); got != "" {
 			t.Errorf("after the second release the servers store %q", got)
 		}
@@ -173,7 +213,7 @@ func TestRoundsOnOneHandle(t *testing.T) {
 func TestSecondRelease(t *testing.T) {
 	each(t, 0, func(t *testing.T, v impls.Version, w *world) {
 		lease := testenv.MustAcquire(t, w.a)
-		testenv.MustRelease(t, w.a, lease)
+		w.release(t, v, w.a, lease)
 		err := w.a.Release(t.Context(), lease)
 		if overlooks[v.Name] {
 			if err != nil {
@@ -238,7 +278,7 @@ func TestCutOffRelease(t *testing.T) {
 			t.Errorf("Release = %v, want an error that leaves the outcome open", err)
 		}
 		w.envA.Heal()
-		testenv.MustRelease(t, w.a, lease)
+		w.release(t, v, w.a, lease)
 		if got := w.Value(); got != "" {
 			t.Errorf("after the second try the servers store %q", got)
 		}
@@ -283,10 +323,10 @@ func TestClose(t *testing.T) {
 
 // Nothing is sent between a release and the next acquire.
 func TestQuietAfterRelease(t *testing.T) {
-	each(t, 0, func(t *testing.T, _ impls.Version, w *world) {
+	each(t, 0, func(t *testing.T, v impls.Version, w *world) {
 		lease := testenv.MustAcquire(t, w.a)
 		time.Sleep(ttl / 2)
-		testenv.MustRelease(t, w.a, lease)
+		w.release(t, v, w.a, lease)
 		sent := len(w.envA.Sent())
 		time.Sleep(5 * ttl)
 		if got := len(w.envA.Sent()); got != sent {

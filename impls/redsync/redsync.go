@@ -186,6 +186,8 @@ func (l *lock) call(ctx context.Context, owner string, f func(*lib.Mutex) (bool,
 		return nil
 	case h.ballot.mayHaveHeld() < h.ballot.quorum:
 		return fmt.Errorf("%w: %w", impls.ErrNotHeld, err)
+	case ctx.Err() != nil:
+		return ctx.Err() // what the library says then is by chance: it hears of the context or of the nodes first
 	default:
 		return err
 	}

@@ -48,23 +48,23 @@ var Version = impls.Version{
 }
 
 type lock struct {
-	client impls.Redis
-	uuid   func() string
-	cfg    impls.Config
+	client            impls.Redis
+	uuid              func() string
+	currentTimeMillis func() time.Time
+	cfg               impls.Config
 }
 
 func newLock(env impls.Env, cfg impls.Config) (impls.Lock, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &lock{client: env.Redis(), uuid: env.Token, cfg: cfg}, nil
+	return &lock{client: env.Redis(), uuid: env.Token, currentTimeMillis: env.Wall, cfg: cfg}, nil
 }
 
 // Acquire is tryLock.
 func (l *lock) Acquire(ctx context.Context) (impls.Lease, error) {
 	requestID := l.uuid()
-	// Round(0) drops the monotonic reading: currentTimeMillis has none.
-	deadline := time.Now().Add(l.cfg.Wait).Round(0)
+	deadline := l.currentTimeMillis().Add(l.cfg.Wait)
 	for {
 		ok, err := l.client.SetNX(ctx, l.cfg.Key, requestID, l.cfg.TTL).Result()
 		if err != nil {
@@ -76,7 +76,7 @@ func (l *lock) Acquire(ctx context.Context) (impls.Lease, error) {
 		if err := impls.Sleep(ctx, spin); err != nil {
 			return impls.Lease{}, fmt.Errorf("acquire %q: %w: %w", l.cfg.Key, impls.ErrNotAcquired, err)
 		}
-		if !time.Now().Before(deadline) {
+		if !l.currentTimeMillis().Before(deadline) {
 			return impls.Lease{}, fmt.Errorf("acquire %q: %w", l.cfg.Key, impls.ErrNotAcquired)
 		}
 	}

@@ -43,3 +43,35 @@ func TestSpins(t *testing.T) {
 		})
 	}
 }
+
+// The deadline is on the wall clock, and somebody sets that while it waits.
+func TestWallClockDeadline(t *testing.T) {
+	tests := []struct {
+		name string
+		by   time.Duration
+		took time.Duration
+	}{
+		{"left alone", 0, 10 * time.Second},
+		{"set ahead, it gives up early", 5 * time.Second, 5 * time.Second},
+		{"set ahead past the deadline, it gives up at once", time.Hour, 2 * time.Second},
+		{"set back, it waits on", -5 * time.Second, 15 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := testenv.MustOpen(t, 1)
+				testenv.MustAcquire(t, testenv.MustLock(t, Version, w.Env("a"), 0))
+				env := w.Env("b")
+				b := testenv.MustLock(t, Version, env, 10*time.Second)
+				time.AfterFunc(2*time.Second, func() { env.SetWall(tt.by) })
+				start := time.Now()
+				if _, err := b.Acquire(t.Context()); !errors.Is(err, impls.ErrNotAcquired) {
+					t.Errorf("Acquire = %v, want ErrNotAcquired", err)
+				}
+				if took := time.Since(start); took < tt.took || took > tt.took+2*spin {
+					t.Errorf("gave up after %v, want %v", took, tt.took)
+				}
+			})
+		})
+	}
+}
