@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"lockpick/checker/history"
@@ -33,7 +34,7 @@ func (c *cast) client(i int, r history.Record) (entry, bool) {
 	case r.Kind == history.Note:
 		return note(e, r)
 	case r.Kind == history.Observe:
-		return c.observed(e, r)
+		return c.observed(e, i, r)
 	}
 	o := c.byID[r.ID]
 	if o == nil {
@@ -47,10 +48,12 @@ func (c *cast) client(i int, r history.Record) (entry, bool) {
 	case short && !begins, short && r.Op != history.Acquire:
 		e.ink, e.text, e.aside = c.outcome(o)
 	case begins:
-		e.lines = o.lines[:1]
+		if o.ended {
+			e.lines = o.lines[:1]
+		}
 		e.text = c.begins(o)
 	default:
-		e.lines = line(i)
+		e.lines = o.lines[1:] // what the store applied of it too
 		e.ink, e.text, e.aside = c.outcome(o)
 		if r.Op == history.Acquire {
 			e.aside = ", after waiting " + long(o.took()) + e.aside
@@ -97,7 +100,7 @@ func note(e entry, r history.Record) (entry, bool) {
 
 // observed tells what a client saw, and writes that the store applied outside of
 // the client's own call.
-func (c *cast) observed(e entry, r history.Record) (entry, bool) {
+func (c *cast) observed(e entry, i int, r history.Record) (entry, bool) {
 	switch r.Op {
 	case history.Lost:
 		e.ink, e.text = warn, "learns that "+r.Owner+" is gone"
@@ -111,11 +114,26 @@ func (c *cast) observed(e entry, r history.Record) (entry, bool) {
 			return e, false
 		}
 		e.text = "is done"
+	case history.Role:
+		if c.starts(i) && !c.isCited(e.lines) {
+			return e, false
+		}
+		e.ink, e.keep, e.text = warn, true, becomes(r)
+	case history.Sentry:
+		s := c.heard[e.lines[0]]
+		if s == nil {
+			return e, false
+		}
+		e = sentry(e, s)
 	case history.Apply:
 		if c.told[e.lines[0]] {
 			return e, false
 		}
-		e.ink, e.text = warn, fmt.Sprintf("applies a write of %s: %s became %s", r.Client, r.Was, number(r.Value))
+		what := "write"
+		if c.lockless {
+			what = "change"
+		}
+		e.ink, e.text = warn, fmt.Sprintf("applies a %s of %s: %s became %s", what, r.Client, r.Was, number(r.Value))
 	default:
 		return e, false
 	}
@@ -125,10 +143,12 @@ func (c *cast) observed(e entry, r history.Record) (entry, bool) {
 // begins tells an operation that takes a while, or never ends.
 func (c *cast) begins(o *op) string {
 	what := map[string]string{history.Acquire: "waits for the lock", history.Release: "releases " + o.begin.Owner,
-		history.Extend: "renews " + o.begin.Owner, history.Read: "reads the resource", history.Write: "writes " + number(o.begin.Value)}[o.begin.Op]
+		history.Extend: "renews " + o.begin.Owner, history.Read: "reads the resource", history.Write: "writes " + number(o.begin.Value),
+		history.Change: c.changes(o)}[o.begin.Op]
 	if what == "" {
 		what = o.begin.Op
 	}
+	what += mode(o)
 	switch {
 	case !o.ended && c.died[o.begin.Who]:
 		return what + ": dies before it hears back"
@@ -154,7 +174,7 @@ func (c *cast) outcome(o *op) (k ink, text, aside string) {
 	case history.Acquire:
 		k, text, aside = c.acquired(o)
 	case history.Release:
-		text = "releases " + o.begin.Owner
+		text = "releases " + o.begin.Owner + mode(o)
 		if g := o.granted; g != nil {
 			aside = ", held for " + long(o.begin.T-g.end.T)
 			if late := o.begin.T - g.until; g.until > 0 && late > 0 {
@@ -179,6 +199,11 @@ func (c *cast) outcome(o *op) (k ink, text, aside string) {
 		if o.begin.Fence > 0 {
 			text += fmt.Sprintf(" with fence %d", o.begin.Fence)
 		}
+	case history.Change:
+		text = c.changes(o)
+		if o.became != nil {
+			text += ": " + o.over + " became " + number(o.became)
+		}
 	default:
 		text = o.begin.Op
 	}
@@ -191,20 +216,25 @@ func (c *cast) outcome(o *op) (k ink, text, aside string) {
 	return warn, because(text+aside+": does not learn whether it happened", reason(o.end.Error)), ""
 }
 
-// reason is an error without the name of the package that it comes from.
+// wrapping is what a lock says before the error proper: release "order:123":
+var wrapping = regexp.MustCompile(`^(acquire|release|extend|renew) "[^"]*": `)
+
+// reason is an error without what the line says already, and without the name of
+// the package that it comes from.
 func reason(text string) string {
+	text = wrapping.ReplaceAllString(text, "")
 	return strings.TrimPrefix(strings.TrimPrefix(text, "impls: "), "testbed: ")
 }
 
 func (c *cast) acquired(o *op) (k ink, text, aside string) {
 	switch o.end.Kind {
 	case history.Fail:
-		return warn, because("does not get the lock", reason(o.end.Error)), ""
+		return warn, because("does not get the lock"+mode(o), reason(o.end.Error)), ""
 	case history.Unknown:
-		return warn, because("does not learn whether it has the lock", reason(o.end.Error)), ""
+		return warn, because("does not learn whether it has the lock"+mode(o), reason(o.end.Error)), ""
 	default: // it has it
 	}
-	text = "is granted " + o.end.Owner
+	text = "is granted " + o.end.Owner + mode(o)
 	if o.end.Fence > 0 {
 		text += fmt.Sprintf(" with fence %d", o.end.Fence)
 	}
@@ -218,6 +248,27 @@ func (c *cast) acquired(o *op) (k ink, text, aside string) {
 		return k, text, aside + ", never releases it"
 	}
 	return k, text, aside + ", releases it at " + clock(o.released.begin.T, false)
+}
+
+// changes tells what a client without a lock does to the resource.
+func (c *cast) changes(o *op) string {
+	by := "?"
+	if o.begin.Value != nil {
+		by = fmt.Sprintf("%+d", *o.begin.Value)
+	}
+	return fmt.Sprintf("changes the %s by %s", orWho(c.h.Header.Workload.Resource, "resource"), by)
+}
+
+// mode says what is unusual about an acquire or a release.
+func mode(o *op) string {
+	text := ""
+	if o.begin.Depth > 1 {
+		text += fmt.Sprintf(", %d deep", o.begin.Depth)
+	}
+	if o.begin.Shared {
+		text += ", in shared mode"
+	}
+	return text
 }
 
 func number(v *int64) string {

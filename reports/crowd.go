@@ -12,6 +12,7 @@ import (
 // deeds is what one of many clients did.
 type deeds struct {
 	granted, released, refused, gaveUp, unknown, stopped int
+	changed, unchanged                                   int // without a lock
 	first, last, waited                                  time.Duration
 }
 
@@ -31,6 +32,8 @@ func (d deeds) String() string {
 	add(d.gaveUp, "gave up waiting")
 	add(d.unknown, "left without an answer")
 	add(d.stopped, "stopped before writing")
+	add(d.changed, "changed the resource")
+	add(d.unchanged, "changed nothing")
 	if len(parts) == 0 {
 		return "never asked for the lock"
 	}
@@ -102,6 +105,10 @@ func (d *deeds) add(r history.Record, o *op) {
 	switch {
 	case r.Kind == history.Unknown:
 		d.unknown++
+	case r.Op == history.Change && r.Kind == history.OK:
+		d.changed++
+	case r.Op == history.Change:
+		d.unchanged++
 	case r.Op == history.Acquire && r.Kind == history.OK:
 		d.granted++
 	case r.Op == history.Acquire:

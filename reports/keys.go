@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"strings"
 
 	"lockpick/checker/history"
 )
@@ -11,8 +12,18 @@ import (
 func (c *cast) life() []entry {
 	var indices []int
 	usual := tally{}
+	held := map[string]map[string]string{}
+	news := map[int]string{} // by line: what a node that takes a role has
 	for i, r := range c.h.Records {
+		if r.Kind == history.Observe && r.Op != history.Role {
+			follow(held, r)
+		}
 		switch {
+		case r.Kind == history.Observe && r.Op == history.Role:
+			if !c.starts(i) {
+				indices = append(indices, i)
+				news[history.Line(i)] = c.promoted(r, held[r.Who])
+			}
 		case r.Kind != history.Observe || deed(r.Op) == "":
 		case r.Key == "" && !c.cited[history.Line(i)]: // the store, which has no keys
 		case c.crowd(r.Holder) && (r.Client == "" || r.Client == r.Holder) && !c.cited[history.Line(i)]:
@@ -22,9 +33,14 @@ func (c *cast) life() []entry {
 		}
 	}
 	var items []item
-	for _, s := range c.gather(indices, lifeSign) {
-		e := entry{t: s.T, lines: s.lines, who: c.where(s)}
-		e.ink, e.text = c.stage(s.Record)
+	for _, s := range c.gather(indices, c.lifeSign) {
+		e := entry{t: s.T, lines: s.lines, who: c.whereAs(s)}
+		if s.Op == history.Role {
+			e.ink, e.keep, e.text = warn, true, news[s.lines[0]]
+			items = append(items, item{entry: e, stream: e.who, sign: e.text, label: e.text})
+			continue
+		}
+		e.ink, e.text = c.stage(s)
 		if len(c.keys) > 1 && s.Op != history.Keys {
 			e.text = s.Key + " " + e.text
 		}
@@ -49,13 +65,27 @@ func deed(op string) string {
 	}[op]
 }
 
+// lifeSign tells apart what nodes of different roles go through.
+func (c *cast) lifeSign(i int) string {
+	r := c.h.Records[i]
+	if r.Op == history.Role {
+		return r.Op + "\x00" + r.Text + "\x00" + r.Target
+	}
+	return lifeSign(r) + "\x00" + c.role(r.Who, i)
+}
+
 func lifeSign(r history.Record) string {
 	return fmt.Sprintf("%s %s %s %s %s %s %s", r.Op, r.Key, r.Owner, r.Client, r.Holder, r.Was, r.Text)
 }
 
 // stage tells one change of a key. What a client does to the lease of another
 // is a broken promise in all but name.
-func (c *cast) stage(r history.Record) (ink, string) {
+func (c *cast) stage(s *spread) (ink, string) {
+	r, by := s.Record, s.Client
+	copied := by == "" && c.role(r.Who, s.lines[0]-history.Line(0)) == history.Replica
+	if copied {
+		by = "its primary"
+	}
 	k, whose := plain, ""
 	if r.Holder != "" && r.Client != "" && r.Client != r.Holder {
 		k, whose = bad, ", though it is the lease of "+r.Holder
@@ -72,16 +102,19 @@ func (c *cast) stage(r history.Record) (ink, string) {
 		if r.TTL == history.NoTTL {
 			k = warn
 		}
+		if copied {
+			return k, fmt.Sprintf("receives %s of %s, %s", r.Owner, orWho(r.Holder, "nobody known"), ttl)
+		}
 		return k, fmt.Sprintf("granted to %s as %s, %s", orWho(r.Holder, r.Client), r.Owner, ttl)
 	case history.Replaced:
-		return k, fmt.Sprintf("replaced by %s: %s became %s, %s", r.Client, r.Was, r.Owner, ttl)
+		return k, fmt.Sprintf("replaced by %s: %s became %s, %s", by, r.Was, r.Owner, ttl)
 	case history.Renewed, history.Shortened:
-		return k, fmt.Sprintf("%s %s by %s%s, now %s", r.Owner, r.Op, r.Client, whose, ttl)
+		return k, fmt.Sprintf("%s %s by %s%s, now %s", r.Owner, r.Op, by, whose, ttl)
 	case history.Deleted:
 		if r.Client == "" && r.Text != "" {
 			return warn, r.Owner + " " + r.Text
 		}
-		return k, fmt.Sprintf("%s deleted by %s%s", r.Owner, orWho(r.Client, "nobody known"), whose)
+		return k, fmt.Sprintf("%s deleted by %s%s", r.Owner, orWho(by, "nobody known"), whose)
 	case history.Expired:
 		text := r.Owner + " expired"
 		if r.Holder != "" {
@@ -117,13 +150,22 @@ func lockLine(h *history.History) string {
 	if head.Lock.TTL > 0 {
 		ttl = "TTL " + long(head.Lock.TTL)
 	}
-	nodes := nodeList(head.Topology.Nodes)
-	if n := len(head.Topology.Nodes); n > 1 {
-		nodes += fmt.Sprintf(", quorum %d", head.Topology.Quorum)
+	keys := head.Lock.Key
+	if len(head.Lock.Also) > 0 {
+		keys += " with " + strings.Join(head.Lock.Also, " and ")
 	}
-	text := fmt.Sprintf("%s (%s) · lock %s, %s, wait %s · %s, %s each",
-		orWho(head.Topology.Name, "topology"), nodes, head.Lock.Key, ttl, long(head.Lock.Wait),
+	text := fmt.Sprintf("%s · lock %s, %s, wait %s · %s, %s each",
+		topologyLine(head.Topology), keys, ttl, long(head.Lock.Wait),
 		count(len(head.Workload.Clients), "client"), count(max(head.Workload.Rounds, 1), "round"))
+	if n := head.Workload.Nest; n > 1 {
+		text += fmt.Sprintf(", nested %d deep", n)
+		if m := head.Workload.Releases; m > 0 && m < n {
+			text += ", released " + times(m)
+		}
+	}
+	if n := len(head.Workload.Readers); n > 0 {
+		text += fmt.Sprintf(", %s", count(n, "reader"))
+	}
 	if head.Workload.Resource != "" {
 		text += fmt.Sprintf(" · %s, %d at first", head.Workload.Resource, head.Workload.Initial)
 	}

@@ -20,7 +20,8 @@ type op struct {
 	released *op           // of an acquire: the release of its lease
 	granted  *op           // of a release: the acquire that it ends
 	until    time.Duration // of an acquire: the end of its lease, renewals included; 0 when it made no claim
-	over     string        // of a write: what the store had before
+	over     string        // of a write or a change: what the store had before
+	became   *int64        // of a change: what the store has after it
 }
 
 func (o *op) ok() bool { return o.ended && o.end.Kind == history.OK }
@@ -30,16 +31,19 @@ func (o *op) took() time.Duration { return o.end.T - o.begin.T }
 
 // cast is a run's records, indexed for telling.
 type cast struct {
-	h      *history.History
-	byID   map[int]*op
-	cited  map[int]bool    // lines that the findings name
-	told   map[int]bool    // lines of the store that are told with their client's write
-	died   map[string]bool // clients that were crashed
-	alone  map[string]bool
-	others int // clients that are not told one by one
-	nodes  int
-	full   bool // everybody is told, and everything
-	keys   map[string]bool
+	h        *history.History
+	byID     map[int]*op
+	cited    map[int]bool    // lines that the findings name
+	told     map[int]bool    // lines of the store that are told with their client's write
+	died     map[string]bool // clients that were crashed
+	alone    map[string]bool
+	others   int // clients that are not told one by one
+	nodes    int
+	lockless bool              // clients change the resource without a lock
+	turns    map[string][]turn // by node: the roles that it took
+	heard    map[int]*spread   // by line: what Sentinels say alike, at the first of them
+	full     bool              // everybody is told, and everything
+	keys     map[string]bool
 }
 
 // maxAlone is how many clients are told one by one whatever they did; of more,
@@ -51,7 +55,7 @@ const (
 
 func newCast(h *history.History, shown []checker.Finding, full bool) *cast {
 	c := &cast{h: h, byID: map[int]*op{}, cited: map[int]bool{}, told: map[int]bool{},
-		died: map[string]bool{}, alone: map[string]bool{}, keys: map[string]bool{}}
+		died: map[string]bool{}, alone: map[string]bool{}, keys: map[string]bool{}, turns: map[string][]turn{}}
 	for _, f := range shown {
 		for _, l := range f.Lines {
 			c.cited[l] = true
@@ -61,6 +65,7 @@ func newCast(h *history.History, shown []checker.Finding, full bool) *cast {
 	c.nodes = len(h.Header.Topology.Nodes)
 	c.pair()
 	c.choose(shown)
+	c.heard = c.sentinels()
 	return c
 }
 
@@ -69,7 +74,7 @@ func newCast(h *history.History, shown []checker.Finding, full bool) *cast {
 func (c *cast) pair() {
 	type holder struct{ who, owner string }
 	leases := map[holder][]*op{}
-	writes := map[string]*op{} // the open write of each client
+	writes := map[string]*op{} // the open write or change of each client
 	for i, r := range c.h.Records {
 		if r.Key != "" {
 			c.keys[r.Key] = true
@@ -78,8 +83,9 @@ func (c *cast) pair() {
 		case r.Kind == history.Invoke:
 			o = &op{begin: r, lines: []int{history.Line(i)}}
 			c.byID[r.ID] = o
-			if r.Op == history.Write {
+			if r.Op == history.Write || r.Op == history.Change {
 				writes[r.Who] = o
+				c.lockless = r.Op == history.Change
 			}
 			if stack := leases[holder{r.Who, r.Owner}]; r.Op == history.Release && len(stack) > 0 {
 				o.granted = stack[len(stack)-1]
@@ -96,22 +102,36 @@ func (c *cast) pair() {
 				leases[holder{r.Who, r.Owner}] = append(stack, o)
 			case r.Op == history.Extend && r.Kind == history.OK && r.Until > 0 && len(stack) > 0:
 				stack[len(stack)-1].until = r.Until
-			case r.Op == history.Write:
+			case r.Op == history.Write || r.Op == history.Change:
 				delete(writes, r.Who)
 			}
+		case r.Op == history.Role:
+			c.turns[r.Who] = append(c.turns[r.Who], turn{i, r.Text})
 		case r.Op == history.Renewed && r.TTL > 0:
 			stack := leases[holder{r.Holder, r.Owner}]
 			if n := len(stack); n > 0 && stack[n-1].until > 0 {
 				stack[n-1].until = max(stack[n-1].until, r.T+r.TTL)
 			}
 		case r.Op == history.Apply:
-			if w := writes[r.Client]; w != nil && same(w.begin.Value, r.Value) {
+			if w := writes[r.Client]; w != nil && w.applies(r) {
 				w.over = r.Was
+				if w.begin.Op == history.Change {
+					w.became = r.Value
+				}
 				w.lines = append(w.lines, history.Line(i))
 				c.told[history.Line(i)] = true
 			}
 		}
 	}
+}
+
+// applies reports whether the store's record r is of this write or change; of a
+// change, the first one is.
+func (o *op) applies(r history.Record) bool {
+	if o.begin.Op == history.Change {
+		return o.became == nil
+	}
+	return same(o.begin.Value, r.Value)
 }
 
 func same(a, b *int64) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }

@@ -27,6 +27,10 @@ type Options struct {
 	Summaries map[string]string // what each version is, in one phrase
 	Checks    []checker.Check   // their order, letters and promises; checker.All() when nil
 
+	// Versions that are strategies of the resource and no locks; the matrix shows
+	// them apart.
+	Strategies []string
+
 	// The order of the matrix: its columns and its rows. What is not named
 	// follows in the order in which it was run.
 	Versions, Scenarios []string

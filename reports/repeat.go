@@ -96,26 +96,40 @@ type spread struct {
 
 // gather joins records that say the same of different nodes within a tenth of
 // the lease, or a second, as a quorum lock brings about.
-func (c *cast) gather(indices []int, sign func(history.Record) string) []*spread {
+func (c *cast) gather(indices []int, sign func(int) string) []*spread {
 	window := max(c.h.Header.Lock.TTL/10, time.Second)
 	latest := map[string]*spread{}
 	var out []*spread
 	for _, i := range indices {
 		r := c.h.Records[i]
-		s := latest[sign(r)]
+		like := sign(i)
+		s := latest[like]
 		fresh := s == nil || r.T-s.T > window
 		for n := 0; !fresh && n < len(s.nodes); n++ {
 			fresh = s.nodes[n] == r.Who
 		}
 		if fresh {
 			s = &spread{Record: r}
-			latest[sign(r)] = s
+			latest[like] = s
 			out = append(out, s)
 		}
 		s.nodes = append(s.nodes, r.Who)
 		s.lines = append(s.lines, history.Line(i))
 	}
 	return out
+}
+
+// whereAs names the nodes of a spread with the role that they have.
+func (c *cast) whereAs(s *spread) string {
+	role := c.role(s.nodes[0], s.lines[0]-history.Line(0))
+	switch {
+	case role == "" || s.Op == history.Role:
+		return c.where(s)
+	case len(s.nodes) > 1:
+		return fmt.Sprintf("%s (%ss)", nodeList(s.nodes), role)
+	default:
+		return fmt.Sprintf("%s (%s)", s.nodes[0], role)
+	}
 }
 
 // where names the nodes of a spread, and of how many they are when they are not all.

@@ -112,6 +112,65 @@ func TestGoldenStoryUndecided(t *testing.T) {
 	golden(t, "story-crash-between-cut", []byte(story(t, r, nil, reports.Options{Summaries: summaries})))
 }
 
+// A failover: the roles of the nodes, what Sentinels say, and what replicas have.
+func TestGoldenStoryOfFailover(t *testing.T) {
+	want := verdicts{"mutual-exclusion": violated, "honesty": holds}
+	r := run("failover", "lua-release", 5, want, want)
+	r.Findings = []checker.Finding{{Check: "mutual-exclusion", At: 6001100 * time.Microsecond, Who: []string{"client-2", "client-1"},
+		Cause: "client-2 was granted the lock while client-1 still held it", Lines: []int{8, 19, 29}}}
+	r.Records = mustRead(t, "failover.jsonl")
+	text := story(t, r, nil, reports.Options{})
+	checkWidth(t, text, reports.DefaultWidth)
+	golden(t, "story-failover", []byte(text))
+}
+
+// Several keys, a lock in a lock, shared mode, a message, and every new fault.
+func TestGoldenStoryOfNested(t *testing.T) {
+	want := verdicts{"mutual-exclusion": holds}
+	r := run("nested", "reentrant", 6, want, want)
+	r.Records = mustRead(t, "nested.jsonl")
+	text := story(t, r, nil, reports.Options{})
+	checkWidth(t, text, reports.DefaultWidth)
+	golden(t, "story-nested", []byte(text))
+}
+
+// No lock at all: a change that is applied twice.
+func TestGoldenStoryOfChanges(t *testing.T) {
+	want := verdicts{"no-lost-update": violated}
+	r := run("oversell", "optimistic-version", 7, want, want)
+	r.Findings = []checker.Finding{{Check: "no-lost-update", At: 2001100 * time.Microsecond, Who: []string{"client-2"},
+		Cause: "the change of client-2 was applied twice", Lines: []int{6, 8}}}
+	r.Records = mustRead(t, "changes.jsonl")
+	golden(t, "story-changes", []byte(story(t, r, nil, reports.Options{})))
+}
+
+// Many clients without a lock are summed up by what they did.
+func TestManyWithoutALock(t *testing.T) {
+	h := mustRead(t, "changes.jsonl")
+	h.Records = nil
+	for i := range 20 {
+		name := scenarios.ClientName(i + 1)
+		if i > 2 {
+			h.Header.Workload.Clients = append(h.Header.Workload.Clients, name)
+		}
+		end := history.OK
+		if i > 15 {
+			end = history.Fail
+		}
+		h.Records = append(h.Records,
+			history.Record{T: time.Duration(i), Who: name, Kind: history.Invoke, Op: history.Change, ID: i + 1, Value: history.Int(-1)},
+			history.Record{T: time.Duration(i + 1), Who: name, Kind: end, Op: history.Change, ID: i + 1, Value: history.Int(-1)})
+	}
+	r := run("oversell", "optimistic-version", 7, nil, verdicts{"no-lost-update": holds})
+	r.Records = h
+	text := story(t, r, nil, reports.Options{})
+	for _, want := range []string{"14 more clients: changed the resource once each", "4 more clients: changed nothing once each"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 func TestStoryWithoutRecords(t *testing.T) {
 	text := story(t, run("a", "b", 1, nil, verdicts{"ownership": holds}), nil, reports.Options{})
 	for _, want := range []string{"seed 1  a × b on sim", "ownership  holds", "lockpick run a --impl b --seed 1"} {
@@ -260,12 +319,15 @@ func TestFullLeavesNothingOut(t *testing.T) {
 
 func TestStoryIsNeverTooWide(t *testing.T) {
 	r, sc := deleteOther(t)
-	r.History, r.SHA256 = "", ""
-	for limit := reports.MinWidth; limit < 160; limit += 3 {
-		for _, lang := range []string{"en", "zh"} {
-			text := story(t, r, sc, reports.Options{Width: limit, Lang: lang, Summaries: summaries})
-			text = text[:strings.LastIndex(strings.TrimSpace(text), "\n")] // the command is to be copied
-			checkWidth(t, text, limit)
+	for _, file := range []string{"delete-other", "failover", "nested", "changes"} {
+		r.History, r.SHA256 = "", ""
+		r.Records = mustRead(t, file+".jsonl")
+		for limit := reports.MinWidth; limit < 160; limit += 3 {
+			for _, lang := range []string{"en", "zh"} {
+				text := story(t, r, sc, reports.Options{Width: limit, Lang: lang, Summaries: summaries})
+				text = text[:strings.LastIndex(strings.TrimSpace(text), "\n")] // the command is to be copied
+				checkWidth(t, text, limit)
+			}
 		}
 	}
 }

@@ -97,26 +97,3 @@ func finding(p *page, f checker.Finding, stamp int, micro bool) {
 	}
 	p.flow(2+stamp+2, line...)
 }
-
-// figures writes what was counted, in as many columns as fit.
-func figures(p *page, list []checker.Figure, o Options) {
-	if len(list) == 0 {
-		return
-	}
-	p.line()
-	p.line(span{strong, o.say("Figures", "数字")})
-	name, value := 0, 0
-	for _, f := range list {
-		name, value = max(name, width(f.Name)), max(value, width(figure(f)))
-	}
-	columns := max(min((p.width-2)/(name+value+6), len(list)), 1)
-	rows := (len(list) + columns - 1) / columns
-	for i := range rows {
-		var line []span
-		for j := i; j < len(list); j += rows {
-			f := list[j]
-			line = append(line, span{plain, "  " + pad(f.Name, name) + "  " + strings.Repeat(" ", value-width(figure(f))) + figure(f) + "  "})
-		}
-		p.flow(4, line...)
-	}
-}

@@ -27,10 +27,10 @@ func (c *cast) wire() []entry {
 	usual, setup, n := tally{}, 0, 0
 	for i, r := range c.h.Records {
 		switch {
-		case r.Kind != history.Observe || r.Op != history.Command || len(r.Command) == 0:
+		case r.Kind != history.Observe || r.Op != history.Command && r.Op != history.Push || len(r.Command) == 0:
 		case c.cited[history.Line(i)] || c.full:
 			indices = append(indices, i)
-		case isSetup(r.Command[0]):
+		case r.Op == history.Command && isSetup(r.Command[0]):
 			setup++
 		case c.crowd(r.Client):
 			n++
@@ -41,7 +41,11 @@ func (c *cast) wire() []entry {
 	}
 	var items []item
 	widest := 0
-	for _, s := range c.gather(indices, wireSign) {
+	for _, s := range c.gather(indices, c.wireSign) {
+		if s.Op == history.Push {
+			items = append(items, c.push(s))
+			continue
+		}
 		text := command(s.Command)
 		widest = max(widest, width(text))
 		e := entry{t: s.T, lines: s.lines, who: s.Client + " → " + c.where(s), text: text, aside: reply(s.Reply)}
@@ -52,7 +56,9 @@ func (c *cast) wire() []entry {
 			sign: commandLabel(s.Record) + fmt.Sprint(s.Command[1:min(2, len(s.Command))])})
 	}
 	for i := range items {
-		items[i].text = pad(items[i].text, min(widest, maxCommand)) + "  "
+		if items[i].aside != "" {
+			items[i].text = pad(items[i].text, min(widest, maxCommand)) + "  "
+		}
 	}
 	out := c.fold(items)
 	if n > 0 {
@@ -63,6 +69,20 @@ func (c *cast) wire() []entry {
 	}
 	return append(out, c.scripts()...)
 }
+
+// push tells a message that a node sends to a subscriber.
+func (c *cast) push(s *spread) item {
+	e := entry{t: s.T, lines: s.lines, who: s.Client + " ← " + c.where(s)}
+	channel, message := s.Command[0], s.Command[1:]
+	e.text = "message on " + clip(oneLine(channel), maxArg)
+	if len(message) > 0 {
+		e.text += ": " + clip(oneLine(strings.Join(message, " ")), maxArg)
+	}
+	return item{entry: e, stream: s.Client, by: " to " + s.Client, label: pushLabel, sign: pushLabel + channel}
+}
+
+// pushLabel is what messages are counted as.
+const pushLabel = "message"
 
 // scripts tells what the scripts say that the commands name by their hash.
 func (c *cast) scripts() []entry {
@@ -112,8 +132,9 @@ func isSetup(name string) bool {
 	return slices.Contains([]string{"HELLO", "CLIENT", "AUTH", "SELECT", "READONLY"}, strings.ToUpper(name))
 }
 
-func wireSign(r history.Record) string {
-	return r.Client + "\x00" + strings.Join(r.Command, "\x00") + "\x00" + r.Reply
+func (c *cast) wireSign(i int) string {
+	r := c.h.Records[i]
+	return r.Op + "\x00" + r.Client + "\x00" + strings.Join(r.Command, "\x00") + "\x00" + r.Reply
 }
 
 // refusal reports whether the node answered that it did nothing.
@@ -127,6 +148,9 @@ func refusal(r history.Record) bool {
 
 // commandLabel names a command for counting: "refused SET", "EVALSHA answered 1".
 func commandLabel(r history.Record) string {
+	if r.Op == history.Push {
+		return pushLabel
+	}
 	name := strings.ToUpper(r.Command[0])
 	switch {
 	case refusal(r):

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"lockpick/checker"
 )
 
 // clock writes a time since the start of the run, in seconds. It cuts and does
@@ -100,18 +98,6 @@ func nodeList(names []string) string {
 	}
 	slices.Sort(numbers)
 	return prefix + ranges(slices.Compact(numbers))
-}
-
-// figure writes what a check counted, with its unit.
-func figure(f checker.Figure) string {
-	text := strconv.FormatFloat(f.Value, 'f', 3, 64)
-	text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
-	switch f.Unit {
-	case "", "s", "%":
-		return text + f.Unit
-	default:
-		return text + " " + f.Unit
-	}
 }
 
 // tally counts words and lists them, the most frequent first.

@@ -52,12 +52,34 @@ func TestLists(t *testing.T) {
 		{"no nodes", nodeList(nil), ""},
 		{"a count", figure(checker.Figure{Value: 12}), "12"},
 		{"a share", figure(checker.Figure{Value: 12.5, Unit: "%"}), "12.5%"},
-		{"seconds", figure(checker.Figure{Value: 0.00049, Unit: "s"}), "0s"},
+		{"seconds", figure(checker.Figure{Value: 35.0021, Unit: "s"}), "35.002s"},
+		{"less than a millisecond", figure(checker.Figure{Value: 0.00049, Unit: "s"}), "490µs"},
+		{"minutes", figure(checker.Figure{Value: 300, Unit: "s"}), "5m"},
+		{"no time", figure(checker.Figure{Unit: "s"}), "0s"},
+		{"a small number", figure(checker.Figure{Value: 0.012345}), "0.0123"},
+		{"a large number", figure(checker.Figure{Value: 1234567}), "1234567"},
+		{"a unit of words", figure(checker.Figure{Value: 0.5, Unit: "keys"}), "0.5 keys"},
+		{"a rate", figure(checker.Figure{Value: 0.5, Unit: "per second"}), "0.5/s"},
+		{"a whole number that ends in zeros", figure(checker.Figure{Value: 500}), "500"},
 		{"the most frequent first", tally{"b": 1, "a": 1, "c": 3}.list(2), "3 c, 1 a, 1 others"},
 	}
 	for _, tt := range tests {
 		if tt.got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, tt.got, tt.want)
+		}
+	}
+}
+
+func TestReasonsSayNothingTwice(t *testing.T) {
+	for text, want := range map[string]string{
+		`release "order:123": impls: not held`: "not held",
+		"impls: not acquired":                  "not acquired",
+		"testbed: cut off":                     "cut off",
+		`acquire "k": context canceled`:        "context canceled",
+		`dial "k": refused`:                    `dial "k": refused`,
+	} {
+		if got := reason(text); got != want {
+			t.Errorf("reason(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

@@ -75,12 +75,14 @@ func (a *app) explain(name string) error {
 func (a *app) explainScenario(s *scenarios.Scenario, arg string) {
 	a.printf("%s: %s\n\n%s\n\n", s.Name, a.say(s.Title), a.say(s.Lesson))
 	a.printf("where    %s\n", places(s))
-	a.printf("lock     %s, TTL %s, wait %s\n", s.Lock.Key, short(s.Lock.TTL), short(s.Lock.Wait))
-	rounds := "1 round"
-	if n := s.Workload.Rounds; n > 1 {
-		rounds = fmt.Sprintf("%d rounds", n)
+	if t := s.Topology; t.Redis == scenarios.Sentinel {
+		a.printf("nodes    a primary, replicas: %d, Sentinels: %d, down after %s\n", t.Replicas, scenarios.Sentinels, short(t.DownAfter))
 	}
-	a.printf("clients  %d, %s each, work %s, on a %s\n", s.Workload.Clients, rounds, work(s.Workload), s.Workload.Resource)
+	a.printf("lock     %s, TTL %s, wait %s\n", lockKeys(s.Lock), short(s.Lock.TTL), short(s.Lock.Wait))
+	a.printf("clients  %d, %s, work %s, on a %s\n", s.Workload.Clients, sections(s.Workload), work(s.Workload), s.Workload.Resource)
+	if s.Strategies {
+		a.printf("%-8s %s\n", "tried on", "locks and strategies")
+	}
 	for i, step := range s.Steps {
 		label := "steps"
 		if i > 0 {
@@ -90,17 +92,51 @@ func (a *app) explainScenario(s *scenarios.Scenario, arg string) {
 	}
 	a.printf("\nexpected\n")
 	for _, c := range s.Checks {
-		e := s.Expect[c]
-		for _, part := range []struct {
-			verdict  string
-			versions []string
-		}{{"violated", e.Violated}, {"holds", e.Holds}} {
-			if len(part.versions) > 0 {
-				a.printf("  %s %s: %s\n", c, part.verdict, strings.Join(part.versions, ", "))
+		for _, verdict := range []string{scenarios.Violated, scenarios.Holds} {
+			if names := expected(s, c, verdict); len(names) > 0 {
+				a.printf("  %s %s: %s\n", c, verdict, strings.Join(names, ", "))
 			}
 		}
 	}
 	a.printf("\n  lockpick run %s --impl %s\n", quote(arg), example(s))
+}
+
+// expected lists the versions of which the scenario expects the verdict, among
+// those that it is run with.
+func expected(s *scenarios.Scenario, check, verdict string) []string {
+	var names []string
+	for _, v := range catalog.All() {
+		if got, ok := s.Expected(check, v.Name); ok && got == verdict && harness.Skip(s, v) == "" {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
+// lockKeys names what is locked.
+func lockKeys(l scenarios.Lock) string {
+	if len(l.Also) == 0 {
+		return l.Key
+	}
+	return l.Key + " with " + strings.Join(l.Also, " and ")
+}
+
+// sections says how often the clients lock, and how.
+func sections(w scenarios.Workload) string {
+	text := "1 round each"
+	if w.Rounds > 1 {
+		text = fmt.Sprintf("%d rounds each", w.Rounds)
+	}
+	if w.Nest > 1 {
+		text += fmt.Sprintf(", nested %d deep", w.Nest)
+		if w.Releases < w.Nest {
+			text += fmt.Sprintf(" and released %d of %d times", w.Releases, w.Nest)
+		}
+	}
+	if len(w.Readers) > 0 {
+		text += ", shared by " + strings.Join(w.Readers, " and ")
+	}
+	return text
 }
 
 // work says how long the clients work in a section, those apart that differ.
@@ -130,8 +166,13 @@ func short(d time.Duration) string {
 // example is a version that the scenario breaks, or any.
 func example(s *scenarios.Scenario) string {
 	for _, c := range s.Checks {
-		if v := s.Expect[c].Violated; len(v) > 0 {
+		if v := expected(s, c, scenarios.Violated); len(v) > 0 {
 			return v[0]
+		}
+	}
+	for _, v := range catalog.All() {
+		if harness.Skip(s, v) == "" {
+			return v.Name
 		}
 	}
 	return versionNames()[0]
@@ -165,9 +206,10 @@ func (a *app) explainVersion(v impls.Version) {
 	a.printf("%s: %s\n\nwhere    %s\n", v.Name, v.Summary, v.Where)
 	values := harness.TraitValues(v.Traits)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if values[name] != "false" {
-			a.printf("%-8s %s\n", name, values[name])
+		if values[name] == "false" || v.Strategy != nil && values[name] == "none" {
+			continue // what a strategy has not goes without saying
 		}
+		a.printf("%-8s %s\n", name, values[name])
 	}
 	all, err := scenarios.Catalog(known())
 	if err != nil {
@@ -177,7 +219,7 @@ func (a *app) explainVersion(v impls.Version) {
 	var broken []string
 	for _, s := range all {
 		for _, c := range s.Checks {
-			if verdict, ok := s.Expected(c, v.Name); ok && verdict == scenarios.Violated {
+			if verdict, ok := s.Expected(c, v.Name); ok && verdict == scenarios.Violated && harness.Skip(s, v) == "" {
 				broken = append(broken, fmt.Sprintf("  %-22s %s", s.Name, c))
 			}
 		}

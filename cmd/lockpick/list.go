@@ -16,6 +16,7 @@ import (
 // item is one line of a list.
 type item struct {
 	Name  string `json:"name"`
+	Kind  string `json:"kind,omitempty"` // "strategy" of a version without a lock
 	Where string `json:"where,omitempty"`
 	Text  string `json:"text"`
 }
@@ -64,7 +65,11 @@ func (a *app) items(what string) ([]item, error) {
 	switch what {
 	case "versions":
 		for _, v := range catalog.All() {
-			items = append(items, item{v.Name, v.Where, v.Summary})
+			i := item{Name: v.Name, Where: v.Where, Text: v.Summary}
+			if v.Strategy != nil {
+				i.Kind = "strategy"
+			}
+			items = append(items, i)
 		}
 	case "scenarios":
 		all, err := scenarios.Catalog(known())
@@ -72,11 +77,11 @@ func (a *app) items(what string) ([]item, error) {
 			return nil, err
 		}
 		for _, s := range all {
-			items = append(items, item{s.Name, places(s), a.say(s.Title)})
+			items = append(items, item{Name: s.Name, Where: places(s), Text: a.say(s.Title)})
 		}
 	case "checks":
 		for _, c := range checker.All() {
-			items = append(items, item{c.Name, c.Letter, c.Promise})
+			items = append(items, item{Name: c.Name, Where: c.Letter, Text: c.Promise})
 		}
 	case "faults":
 		for _, f := range faults.Catalog() {

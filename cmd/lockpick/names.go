@@ -33,6 +33,17 @@ func versionNames() []string {
 	return names
 }
 
+// strategyNames are those of versions without a lock.
+func strategyNames() []string {
+	var names []string
+	for _, v := range catalog.All() {
+		if v.Strategy != nil {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
 func checkNames() []string {
 	var names []string
 	for _, c := range checker.All() {
@@ -43,7 +54,7 @@ func checkNames() []string {
 
 // known is what a scenario may name.
 func known() scenarios.Known {
-	return scenarios.Known{Versions: versionNames(), Checks: checkNames(), Traits: harness.Traits()}
+	return scenarios.Known{Versions: versionNames(), Strategies: strategyNames(), Checks: checkNames(), Traits: harness.Traits()}
 }
 
 // versions looks up names of the catalogue.

@@ -26,6 +26,7 @@ var arrows = []arrow{
 	{"checker/history", nil},
 	{"internal/nearest", nil},
 	{"internal/imports", nil},
+	{"internal/require", nil},
 	{"internal/testbed/sim/bubble", nil},
 
 	{"checker", []string{"checker/history"}},
@@ -33,13 +34,21 @@ var arrows = []arrow{
 	{"reports", []string{"checker", "checker/history", "scenarios"}},
 
 	{"impls/catalog", []string{"impls", "impls/*"}},
+	{"impls/internal/quorum", []string{"impls", "impls/internal/background"}},
 	{"impls/internal/*", []string{"impls"}},
-	{"impls/*", []string{"impls", "impls/internal/owned", "impls/internal/background"}},
+	{"impls/redlock-naive", []string{"impls", "impls/redlock"}}, // the same code with parts left out
+	{"impls/*", []string{
+		"impls", "impls/internal/owned", "impls/internal/background", "impls/internal/quorum", "impls/internal/fencing",
+		"impls/internal/stored", "impls/internal/wakeup",
+	}},
 
 	{"internal/testbed", []string{"impls", "faults", "checker/history"}},
 	{"internal/testbed/sim", []string{"internal/testbed", "internal/testbed/sim/bubble", "impls", "faults", "checker/history"}},
 	{"internal/testbed/*", []string{"internal/testbed", "impls", "faults", "checker/history"}},
 	{"internal/harness", []string{"internal/testbed", "impls", "faults", "scenarios", "checker", "checker/history"}},
+
+	{"internal/redistest", []string{"internal/require"}},
+	{"internal/reference", []string{"impls", "impls/catalog", "scenarios", "faults", "checker", "internal/harness"}},
 
 	{"cmd/lockpick", []string{
 		"reports", "internal/harness", "internal/testbed", "internal/testbed/*", "internal/testbed/sim/bubble",
@@ -54,7 +63,7 @@ const (
 )
 
 var (
-	mayImportTesting = []string{"locktest", "internal/testbed/sim/bubble"}
+	mayImportTesting = []string{"locktest", "internal/testbed/sim/bubble", "internal/require", "internal/redistest"}
 	mayExit          = []string{"cmd/lockpick", "internal/testbed/sim/bubble"}
 )
 
