@@ -33,8 +33,8 @@ func (c *conn) submit(args []string) error {
 	w := c.link.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if c.err != nil {
-		return c.err
+	if err := c.known(); err != nil {
+		return err
 	}
 	c.written++
 	cmd := &command{conn: c, args: args, section: cl.section, packet: faults.Packet{

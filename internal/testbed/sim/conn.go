@@ -31,8 +31,9 @@ type conn struct {
 	timer    *time.Timer   // of that Read
 	revived  time.Duration // when the deadline was last moved by a pause
 	streams  [2]stream
-	written  uint64 // commands that the client has written
-	reset    bool   // what is still under way is lost
+	written  uint64        // commands that the client has written
+	reset    bool          // what is still under way is lost
+	broken   time.Duration // when it was reset
 
 	parser parser // of what the client writes; used by one Write at a time
 
@@ -60,7 +61,12 @@ func (l *link) dial(ctx context.Context, n *node) (net.Conn, error) {
 	w.mu.Lock()
 	l.opened++
 	c.number = l.opened
-	l.send(toNode, c.number, &c.streams[toNode], func() { c.accept(answer) })
+	// it leaves as a command does: what strikes the link at this very instant comes first
+	w.push(&event{at: w.Now() + 1, source: leaving | l.number, seq: c.number << 32, do: func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		l.send(toNode, c.number, &c.streams[toNode], func() { c.accept(answer) })
+	}})
 	w.mu.Unlock()
 
 	limit := time.NewTimer(DialTimeout + l.apart())
@@ -236,8 +242,18 @@ func (c *conn) hangUp(err error) {
 // breakOff ends the connection at both ends. The caller holds w.mu and takes it
 // off the link's list.
 func (c *conn) breakOff() {
-	c.err, c.reset = syscall.ECONNRESET, true
+	c.err, c.reset, c.broken = syscall.ECONNRESET, true, c.link.world.Now()
 	c.notify()
+}
+
+// known is how the connection ended, as far as the client can know: whoever looks
+// at the very instant of a reset sees nothing of it yet, so that it does not matter
+// which of the two goroutines runs first. The caller holds w.mu.
+func (c *conn) known() error {
+	if c.reset && c.broken == c.link.world.Now() {
+		return nil
+	}
+	return c.err
 }
 
 // apart keeps the readers of connections that end at one instant, of which a reset
@@ -279,7 +295,7 @@ type rawConn struct{ conn *conn }
 func (r rawConn) Read(func(fd uintptr) bool) error {
 	r.conn.link.world.mu.Lock()
 	defer r.conn.link.world.mu.Unlock()
-	return r.conn.err
+	return r.conn.known()
 }
 
 func (rawConn) Control(func(fd uintptr)) error    { return errors.ErrUnsupported }
