@@ -139,6 +139,11 @@ type Version struct {
 	Where   string // the document's section, or the library and its version
 	Traits  Traits
 
+	// VariantOf is the version that this one differs from in one rule of how it
+	// asks a majority; empty for most. It is tried only where a majority is needed,
+	// since elsewhere both do the same.
+	VariantOf string
+
 	// New makes a handle for one client. It touches no server. The error is for
 	// a configuration that this version cannot work with. It is nil for a
 	// strategy.

@@ -67,6 +67,20 @@ type Options struct {
 	Replicas bool
 }
 
+// variant is redlock's name if one constraint is left out.
+func (o Options) variant() string {
+	left := 0
+	for _, out := range []bool{o.NoElapsedCheck, o.NoNodeTimeout, o.OwnRelease, o.Replicas} {
+		if out {
+			left++
+		}
+	}
+	if left == 1 {
+		return "redlock"
+	}
+	return ""
+}
+
 // Version is redlock.
 var Version = Without("redlock", "majority of independent nodes with per-node time-outs, drift taken off the lease, release on all nodes", Options{})
 
@@ -86,7 +100,8 @@ func Without(name, summary string, o Options) impls.Version {
 			Extend:     true,
 			Replicated: o.Replicas,
 		},
-		New: func(env impls.Env, cfg impls.Config) (impls.Lock, error) { return newLock(env, cfg, o) },
+		VariantOf: o.variant(),
+		New:       func(env impls.Env, cfg impls.Config) (impls.Lock, error) { return newLock(env, cfg, o) },
 	}
 }
 
