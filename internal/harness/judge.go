@@ -16,9 +16,6 @@ func Skip(sc *scenarios.Scenario, v impls.Version) string {
 	if v.Strategy != nil && !sc.Strategies {
 		return "tries locks, and this version is a strategy of the resource, without a lock"
 	}
-	if v.VariantOf != "" && !slices.Equal(sc.Needs["quorum"], []string{"true"}) {
-		return "does here what " + v.VariantOf + " does; it is tried where a majority is needed"
-	}
 	traits := TraitValues(v.Traits)
 	var names []string
 	for name := range sc.Needs {
@@ -29,6 +26,9 @@ func Skip(sc *scenarios.Scenario, v impls.Version) string {
 		if want := sc.Needs[name]; !slices.Contains(want, traits[name]) {
 			return fmt.Sprintf("needs %s: %s; this version's is %s", name, strings.Join(want, " or "), traits[name])
 		}
+	}
+	if v.VariantOf != "" && !slices.Equal(sc.Needs["quorum"], []string{"true"}) {
+		return "does here what " + v.VariantOf + " does; it is tried where a majority is needed"
 	}
 	return cmp.Or(unable(sc, v), outOfReach(sc, v))
 }
