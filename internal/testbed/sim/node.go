@@ -268,13 +268,16 @@ func (n *node) bear() {
 	n.record(history.Record{Op: history.Load, Connections: n.peak, Subscriptions: n.listeners.peak})
 }
 
-// welcome counts the connections. The caller holds w.mu.
-func (n *node) welcome() {
+// welcome remembers how many connections there were at most. The caller holds w.mu.
+func (n *node) welcome() { n.peak = max(n.peak, n.connections()) }
+
+// connections counts the open ones. The caller holds w.mu.
+func (n *node) connections() int {
 	open := 0
 	for _, name := range n.world.spec.Clients {
 		open += len(n.world.links[linkKey{name, n.name}].conns)
 	}
-	n.peak = max(n.peak, open)
+	return open
 }
 
 // killClients closes every client's connection.

@@ -57,10 +57,7 @@ func (n *node) info(cmd *command) bool {
 	}
 	if has("clients") {
 		n.world.mu.Lock()
-		open := 0
-		for _, name := range n.world.spec.Clients {
-			open += len(n.world.links[linkKey{name, n.name}].conns)
-		}
+		open := n.connections()
 		n.world.mu.Unlock()
 		fmt.Fprintf(&b, "# Clients\r\nconnected_clients:%d\r\nblocked_clients:%d\r\n\r\n", open, len(n.role.waiting))
 	}
