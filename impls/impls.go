@@ -139,9 +139,9 @@ type Version struct {
 	Where   string // the document's section, or the library and its version
 	Traits  Traits
 
-	// VariantOf is the version that this one differs from in one rule of how it
-	// asks a majority; empty for most. It is tried only where a majority is needed,
-	// since elsewhere both do the same.
+	// VariantOf is the version that this one differs from in one rule; empty for
+	// most. It is tried only in scenarios that list it among their variants, since
+	// elsewhere both do the same.
 	VariantOf string
 
 	// New makes a handle for one client. It touches no server. The error is for

@@ -35,6 +35,25 @@ func readNeeds(r *reader, n *yaml.Node, s *Scenario) {
 	}
 }
 
+// readVariants reads which variants are tried.
+func readVariants(r *reader, n *yaml.Node, s *Scenario) {
+	items, _ := r.list(n, "variants", "of variants of versions, such as [redlock-no-elapsed]")
+	for _, item := range items {
+		name, ok := r.name(item, "a variant")
+		switch {
+		case !ok || r.full:
+		case slices.Contains(s.Variants, name):
+			r.wrong(item, "variant %s is listed twice; expected it once", quote(name))
+		case r.known.Versions != nil && !slices.Contains(r.known.Versions, name):
+			r.wrong(item, "unknown variant %s; %s", quote(name), meant(name, r.known.Variants))
+		case r.known.Versions != nil && !slices.Contains(r.known.Variants, name):
+			r.wrong(item, "version %s is no variant and is tried anyway; %s", quote(name), meant(name, r.known.Variants))
+		default:
+			s.Variants = append(s.Variants, name)
+		}
+	}
+}
+
 // traitValues reads the list of a trait's values; known is nil when any will do.
 // true and false are values of the traits that a version has or has not.
 func (r *reader) traitValues(n *yaml.Node, trait string, known []string) []string {

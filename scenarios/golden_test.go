@@ -13,7 +13,8 @@ var update = flag.Bool("update", false, "rewrite the expected output in testdata
 
 // known is the world that the files in testdata were written for.
 var known = Known{
-	Versions:   []string{"conditional-update", "lua-release", "redlock", "setnx-del", "setnx-ex", "watchdog"},
+	Versions:   []string{"conditional-update", "lua-release", "redlock", "redlock-no-elapsed", "setnx-del", "setnx-ex", "watchdog"},
+	Variants:   []string{"redlock-no-elapsed"},
 	Strategies: []string{"conditional-update"},
 	Checks:     []string{"mutual-exclusion", "no-deadlock", "no-lost-update", "no-orphan", "ownership"},
 	Traits: map[string][]string{

@@ -19,6 +19,7 @@ const (
 // names unchecked, for somebody's own lock, which is in no catalogue.
 type Known struct {
 	Versions   []string
+	Variants   []string // those of Versions that differ from another in one rule, and are tried only where a scenario lists them
 	Strategies []string // those of Versions that have no lock, of whom only the checks of the resource say anything
 	Checks     []string
 	Traits     map[string][]string // trait to the values that it can have

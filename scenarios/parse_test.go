@@ -37,6 +37,7 @@ func TestParseReadsEveryField(t *testing.T) {
 			Nest:     2, Releases: 1, Readers: []string{"client-3"}, Fences: Ignored,
 		},
 		Needs:      map[string][]string{"renew": {"blind", "owned"}, "quorum": {"false"}},
+		Variants:   []string{"redlock-no-elapsed"},
 		Strategies: true,
 		Bounds:     Bounds{Availability: 31 * time.Second, CommandsPerAcquire: 20, RenewalsPerTTL: 4.5, Overtakes: 3},
 		Steps:      everyStep(),

@@ -28,6 +28,7 @@ type Scenario struct {
 	Workload   Workload
 	Steps      []faults.Step
 	Needs      map[string][]string // trait to the values that will do; a version that has none of them is skipped
+	Variants   []string            // the variants of other versions that show something of their own here; the rest are skipped
 	Strategies bool                // strategies of the resource are tried too, where otherwise they are skipped
 	Bounds     Bounds
 	Checks     []string

@@ -24,6 +24,7 @@ var scenarioFields = []field[Scenario]{
 	}},
 	{name: "workload", required: true, read: readWorkload},
 	{name: "needs", read: readNeeds},
+	{name: "variants", read: readVariants},
 	{name: "bounds", read: func(r *reader, n *yaml.Node, s *Scenario) {
 		mapping(r, n, "bounds", boundsFields, &s.Bounds)
 	}},

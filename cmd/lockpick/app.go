@@ -152,7 +152,7 @@ func (a *app) printf(format string, args ...any) {
 
 // options are how reports are drawn on this invocation's output.
 func (a *app) options() reports.Options {
-	o := reports.Options{Full: a.full, Lang: a.lang, Versions: versionNames(), Strategies: strategyNames(), Scenarios: scenarios.Names(), Summaries: map[string]string{}}
+	o := reports.Options{Full: a.full, Lang: a.lang, Versions: versionNames(), Strategies: known().Strategies, Scenarios: scenarios.Names(), Summaries: map[string]string{}}
 	for _, v := range catalog.All() {
 		o.Summaries[v.Name] = v.Summary
 	}

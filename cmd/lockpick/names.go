@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"lockpick/checker"
 	"lockpick/impls"
 	"lockpick/impls/catalog"
 	"lockpick/internal/harness"
@@ -25,37 +24,12 @@ func unknown(what, name string, names []string, see string) error {
 	return usagef("there is no %s %q; see %s", what, name, see)
 }
 
-func versionNames() []string {
-	var names []string
-	for _, v := range catalog.All() {
-		names = append(names, v.Name)
-	}
-	return names
-}
+func versionNames() []string { return known().Versions }
 
-// strategyNames are those of versions without a lock.
-func strategyNames() []string {
-	var names []string
-	for _, v := range catalog.All() {
-		if v.Strategy != nil {
-			names = append(names, v.Name)
-		}
-	}
-	return names
-}
-
-func checkNames() []string {
-	var names []string
-	for _, c := range checker.All() {
-		names = append(names, c.Name)
-	}
-	return names
-}
+func checkNames() []string { return known().Checks }
 
 // known is what a scenario may name.
-func known() scenarios.Known {
-	return scenarios.Known{Versions: versionNames(), Strategies: strategyNames(), Checks: checkNames(), Traits: harness.Traits()}
-}
+func known() scenarios.Known { return harness.Known(catalog.All()) }
 
 // versions looks up names of the catalogue.
 func versions(names []string) ([]impls.Version, error) {

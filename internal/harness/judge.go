@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"lockpick/checker"
 	"lockpick/impls"
 	"lockpick/scenarios"
 )
@@ -27,8 +28,8 @@ func Skip(sc *scenarios.Scenario, v impls.Version) string {
 			return fmt.Sprintf("needs %s: %s; this version's is %s", name, strings.Join(want, " or "), traits[name])
 		}
 	}
-	if v.VariantOf != "" && !slices.Equal(sc.Needs["quorum"], []string{"true"}) {
-		return "does here what " + v.VariantOf + " does; it is tried where a majority is needed"
+	if v.VariantOf != "" && !slices.Contains(sc.Variants, v.Name) {
+		return "is a variant of " + v.VariantOf + " and not among the scenario's variants"
 	}
 	return cmp.Or(unable(sc, v), outOfReach(sc, v))
 }
@@ -44,6 +45,24 @@ func unable(sc *scenarios.Scenario, v impls.Version) string {
 		return "needs a lock of several keys, and the scenario's has one"
 	}
 	return ""
+}
+
+// Known is what a scenario may name: these versions, every check and every trait.
+func Known(versions []impls.Version) scenarios.Known {
+	k := scenarios.Known{Traits: Traits()}
+	for _, v := range versions {
+		k.Versions = append(k.Versions, v.Name)
+		if v.VariantOf != "" {
+			k.Variants = append(k.Variants, v.Name)
+		}
+		if v.Strategy != nil {
+			k.Strategies = append(k.Strategies, v.Name)
+		}
+	}
+	for _, c := range checker.All() {
+		k.Checks = append(k.Checks, c.Name)
+	}
+	return k
 }
 
 // TraitValues returns a version's traits as a scenario names them. A strategy has

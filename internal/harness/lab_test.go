@@ -54,23 +54,9 @@ func (p pair) large() bool {
 
 func (p pair) String() string { return p.scenario.Name + "/" + p.version.Name }
 
-func known() scenarios.Known {
-	k := scenarios.Known{Traits: harness.Traits()}
-	for _, v := range catalog.All() {
-		k.Versions = append(k.Versions, v.Name)
-		if v.Strategy != nil {
-			k.Strategies = append(k.Strategies, v.Name)
-		}
-	}
-	for _, c := range checker.All() {
-		k.Checks = append(k.Checks, c.Name)
-	}
-	return k
-}
-
 func mustCatalog(t testing.TB) []*scenarios.Scenario {
 	t.Helper()
-	all, err := scenarios.Catalog(known())
+	all, err := scenarios.Catalog(harness.Known(catalog.All()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +98,7 @@ func mustSome(t testing.TB, n int) []pair {
 // mustPair finds one pair of the catalogue.
 func mustPair(t testing.TB, scenario, version string) pair {
 	t.Helper()
-	sc, err := scenarios.Lookup(scenario, known())
+	sc, err := scenarios.Lookup(scenario, harness.Known(catalog.All()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,16 +51,7 @@ type book struct {
 // and for a version without a package of its own.
 func Pages(root fs.FS) (map[string]string, error) {
 	b := &book{versions: catalog.All(), checks: checker.All(), faults: faults.Catalog()}
-	known := scenarios.Known{Traits: harness.Traits()}
-	for _, v := range b.versions {
-		known.Versions = append(known.Versions, v.Name)
-		if v.Strategy != nil {
-			known.Strategies = append(known.Strategies, v.Name)
-		}
-	}
-	for _, c := range b.checks {
-		known.Checks = append(known.Checks, c.Name)
-	}
+	known := harness.Known(b.versions)
 	var err error
 	if b.scenarios, err = scenarios.Catalog(known); err != nil {
 		return nil, fmt.Errorf("reference: %w", err)
