@@ -113,6 +113,10 @@ type Env interface {
 	// has the one element that Redis returns.
 	Nodes() []Redis
 
+	// Process is what this client has in common with the other threads of its
+	// process; see Shared. Most versions need none of it.
+	Process() *Process
+
 	// Owner is this client's unique name. It stays the same for all its leases.
 	Owner() string
 

@@ -69,6 +69,7 @@ type Command struct {
 // Env is one client's world. It implements impls.Env.
 type Env struct {
 	owner   string
+	process *impls.Process
 	clients []impls.Redis
 	tokens  atomic.Int64
 	ahead   atomic.Int64
@@ -79,9 +80,12 @@ type Env struct {
 	reply   func(context.Context, Command) error
 }
 
-// Env returns the world of a client with that name.
-func (w *World) Env(owner string) *Env {
-	e := &Env{owner: owner}
+// Env returns the world of a client with that name, in a process of its own.
+func (w *World) Env(owner string) *Env { return w.Thread(&impls.Process{}, owner) }
+
+// Thread returns the world of a client with that name that is a thread of p.
+func (w *World) Thread(p *impls.Process, owner string) *Env {
+	e := &Env{owner: owner, process: p}
 	for i, m := range w.Nodes {
 		c := redis.NewClient(&redis.Options{
 			Addr:            "192.0.2.1:6379",
@@ -102,6 +106,9 @@ func (w *World) Env(owner string) *Env {
 
 // Redis is the first node.
 func (e *Env) Redis() impls.Redis { return e.clients[0] }
+
+// Process is the client's process.
+func (e *Env) Process() *impls.Process { return e.process }
 
 // Nodes is all nodes.
 func (e *Env) Nodes() []impls.Redis { return e.clients }

@@ -46,6 +46,8 @@ type client struct {
 	tokens atomic.Int64
 	ahead  atomic.Int64 // how far its wall clock is, in nanoseconds
 
+	process impls.Process
+
 	cut  context.CancelFunc // ends the section's context; nil between sections
 	debt time.Duration      // what asking Sentinels has cost and was not waited for yet
 	hang func() error       // closes the client for Sentinels
@@ -325,6 +327,9 @@ type env struct{ *client }
 func (e env) Redis() impls.Redis   { return e.single }
 func (e env) Nodes() []impls.Redis { return slices.Clone(e.nodes) }
 func (e env) Owner() string        { return e.name }
+
+// Process implements impls.Env.
+func (e env) Process() *impls.Process { return &e.process }
 
 // Wall implements impls.Env.
 func (e env) Wall() time.Time { return time.Now().Round(0).Add(time.Duration(e.ahead.Load())) }
