@@ -14,6 +14,7 @@ type Check struct {
 	How     string // how it is decided, what it cannot see, and its defaults
 
 	judge func(*index) Result
+	whole bool // where there are several locks it judges all of them together
 }
 
 // All lists every check, in the order in which reports show them.
@@ -48,25 +49,39 @@ func Lookup(name string) (Check, bool) {
 // Judge applies the check to a history. A check that panics says Unknown, and so
 // does one that found no violation in a history that is cut short or that the
 // harness could not complete: what came after might have broken the promise.
-func (c Check) Judge(h *history.History) Result {
-	return c.on(func() *index { return newIndex(h) })
-}
+func (c Check) Judge(h *history.History) Result { return JudgeAll(h, []Check{c})[0] }
 
 // JudgeAll applies the checks to a history, one after the other. It is faster
 // than their Judge, because they share what all of them need.
 func JudgeAll(h *history.History, checks []Check) []Result {
+	shared := once(func() *index { return newIndex(h) })
+	results := make([]Result, len(checks))
+	var each []Check // that judge every lock alone
+	var at []int
+	for i, c := range checks {
+		if h.Header.Lock.Count > 1 && !c.whole {
+			each, at = append(each, c), append(at, i)
+		} else {
+			results[i] = c.on(shared)
+		}
+	}
+	if len(each) > 0 {
+		for k, res := range judgeByLock(h, each) {
+			results[at[k]] = res
+		}
+	}
+	return results
+}
+
+// once returns what arranges a history when it is first asked for.
+func once(arrange func() *index) func() *index {
 	var ix *index
-	shared := func() *index {
+	return func() *index {
 		if ix == nil {
-			ix = newIndex(h)
+			ix = arrange()
 		}
 		return ix
 	}
-	results := make([]Result, len(checks))
-	for i, c := range checks {
-		results[i] = c.on(shared)
-	}
-	return results
 }
 
 func (c Check) on(arranged func() *index) (res Result) {

@@ -13,6 +13,9 @@ import (
 // counted.
 const maxFindings = 10
 
+// NotShown is the figure that says how many those are.
+const NotShown = "findings not shown"
+
 // evidence collects the findings of a check.
 type evidence struct {
 	findings []Finding
@@ -59,7 +62,7 @@ func (e *evidence) result(figures ...Figure) Result {
 	slices.SortStableFunc(e.findings, func(a, b Finding) int { return cmp.Compare(a.At, b.At) })
 	res.Findings = e.findings
 	if rest := e.total - len(e.findings); rest > 0 {
-		res.Figures = append(res.Figures, Figure{Name: "findings not shown", Value: float64(rest)})
+		res.Figures = append(res.Figures, Figure{Name: NotShown, Value: float64(rest)})
 	}
 	return res
 }
@@ -86,7 +89,7 @@ func phrase(format string, args ...any) string {
 		case !ok:
 		case d >= time.Second:
 			args[i] = d.Round(100 * time.Microsecond)
-		case d >= time.Millisecond:
+		default: // the simulator's least time, a nanosecond, is none
 			args[i] = d.Round(time.Microsecond)
 		}
 	}

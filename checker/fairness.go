@@ -52,10 +52,12 @@ func judgeFairness(ix *index) Result {
 			ix.tellOvertaken(&ev, w, bound)
 		}
 	}
-	return ev.result(
+	res := ev.result(
 		Figure{Name: "stood in line", Value: float64(len(line))},
 		Figure{Name: "overtakes", Value: float64(total)},
 		Figure{Name: "overtakes of one wait, most", Value: float64(most)})
+	res.Idle = !slices.Contains(ix.h.Header.Labels, inOrder)
+	return res
 }
 
 // queues reports whether an operation is one that can overtake and be overtaken.

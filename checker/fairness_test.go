@@ -146,3 +146,32 @@ func TestRanks(t *testing.T) {
 		}
 	}
 }
+
+// A lock that does not claim to be fair is judged, for whoever asks for that by
+// name, but the promise is not at stake.
+func TestFairnessIsAtStakeWhereItIsClaimed(t *testing.T) {
+	const overtaken = `
+check fairness
+clients client-1 client-2 client-3
+client-2 acquire 1s..60s ok b
+client-3 acquire 3s..20s ok c
+client-3 release 25s..26s ok c
+end 100s
+`
+	for _, tt := range []struct {
+		name   string
+		labels []string
+		idle   bool
+	}{
+		{"no claim", nil, true},
+		{"other labels", []string{"owners are not unique"}, true},
+		{"it claims to be fair", []string{"owners are not unique", inOrder}, false},
+	} {
+		h := mustTell(t, overtaken).h
+		h.Header.Labels = tt.labels
+		res := fairness().Judge(h)
+		if res.Verdict != Violated || len(res.Findings) != 1 || res.Idle != tt.idle {
+			t.Errorf("%s: %v with %d findings, idle: %v; want violated with 1, idle: %v", tt.name, res.Verdict, len(res.Findings), res.Idle, tt.idle)
+		}
+	}
+}

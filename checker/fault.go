@@ -1,7 +1,9 @@
 package checker
 
 import (
+	"slices"
 	"strings"
+	"time"
 
 	"lockpick/checker/history"
 )
@@ -11,12 +13,18 @@ type fault struct {
 	span
 	name, target string
 	record       int
+	mates        []string // the threads of the process that it struck, when there are several
 }
 
 // fault takes record i of a fault that struck or healed.
 func (ix *index) fault(i int) {
 	r := ix.rec(i)
-	c := ix.clients[r.Target]
+	var threads []*client // that it strikes
+	for _, name := range ix.struck(r) {
+		if c := ix.clients[name]; c != nil {
+			threads = append(threads, c)
+		}
+	}
 	if r.Text == history.Healed {
 		for k := len(ix.faults) - 1; k >= 0; k-- {
 			f := &ix.faults[k]
@@ -24,8 +32,10 @@ func (ix *index) fault(i int) {
 				continue
 			}
 			f.to = r.T
-			if r.Op == "pause" && c != nil && len(c.paused) > 0 {
-				c.paused[len(c.paused)-1].to = r.T
+			if r.Op == "pause" {
+				for _, c := range threads {
+					c.resume(r.T)
+				}
 			}
 			return
 		}
@@ -34,16 +44,42 @@ func (ix *index) fault(i int) {
 	if r.Error != "" {
 		return // it was tried in vain
 	}
-	ix.faults = append(ix.faults, fault{span{r.T, forever}, r.Op, r.Target, i})
-	switch {
-	case c == nil:
-	case r.Op == "cancel":
-		c.cancelled = append(c.cancelled, span{r.T, r.T})
-	case r.Op == "pause":
-		c.paused = append(c.paused, span{r.T, forever})
-	case r.Op == "crash":
-		c.crashed = min(c.crashed, r.T)
-		ix.stop(c, i, endCrash)
+	f := fault{span: span{r.T, forever}, name: r.Op, target: r.Target, record: i}
+	if list := ix.struck(r); len(list) > 1 {
+		f.mates = list
+	}
+	ix.faults = append(ix.faults, f)
+	for _, c := range threads {
+		switch r.Op {
+		case "cancel":
+			c.cancelled = append(c.cancelled, span{r.T, r.T})
+		case "pause":
+			c.paused = append(c.paused, span{r.T, forever})
+		case "crash":
+			c.crashed = min(c.crashed, r.T)
+			ix.stop(c, i, endCrash)
+		}
+	}
+}
+
+// struck returns whom a fault strikes: all threads of a client's process, unless it
+// is of a client alone.
+func (ix *index) struck(r *history.Record) []string {
+	if !ofProcess(r) {
+		return []string{r.Target}
+	}
+	name, _, _ := strings.Cut(r.Target, " ")
+	return ix.process(name)
+}
+
+// resume ends the newest pause that lasts. Of two that overlap the client stands
+// still until both have ended.
+func (c *client) resume(t time.Duration) {
+	for k := len(c.paused) - 1; k >= 0; k-- {
+		if c.paused[k].to == forever {
+			c.paused[k].to = t
+			return
+		}
 	}
 }
 
@@ -71,12 +107,25 @@ func (ix *index) faultsIn(s span, names ...string) string {
 // names reports whether the fault's target is, or contains, a client or node of
 // that name.
 func (f fault) names(name string) bool {
-	for word := range strings.FieldsSeq(f.target) {
-		if strings.TrimRight(word, ",:") == name {
-			return true
-		}
+	if slices.Contains(f.mates, name) {
+		return true
 	}
-	return false
+	return slices.Contains(targets(f.target), name)
+}
+
+// targets are the words of a fault's target, clients and nodes among them.
+func targets(target string) []string {
+	words := strings.Fields(target)
+	for i := range words {
+		words[i] = strings.TrimRight(words[i], ",:")
+	}
+	return words
+}
+
+// ofProcess reports whether a fault, if it is of a client, strikes its whole
+// process.
+func ofProcess(r *history.Record) bool {
+	return r.Kind == history.Fault && (r.Op == "pause" || r.Op == "crash" || r.Op == "clock")
 }
 
 // troubles is when something was broken, for everybody and for one client.
@@ -124,8 +173,13 @@ func (t *troubles) until(c *client, s span) span {
 }
 
 func (f fault) String() string {
-	if f.to == forever {
-		return phrase("%s of %s at %v", f.name, f.target, f.from)
+	target := f.target
+	if f.mates != nil {
+		name, more, _ := strings.Cut(target, " ")
+		target = strings.TrimSpace(name + "'s process " + more)
 	}
-	return phrase("%s of %s from %v to %v", f.name, f.target, f.from, f.to)
+	if f.to == forever {
+		return phrase("%s of %s at %v", f.name, target, f.from)
+	}
+	return phrase("%s of %s from %v to %v", f.name, target, f.from, f.to)
 }

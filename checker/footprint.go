@@ -31,10 +31,13 @@ func footprint() Check {
 			"given back every lease and has no operation open sends a command; when one lease is renewed more often in one " +
 			"TTL than the header's bound, with one more allowed (without a bound: more than 4 times and half as often again " +
 			"as its client's first lease was, or more than 12 times); when a grant costs more commands on average than " +
-			"the header's bound; or when a node had more connections or subscriptions open at once than the header's bounds, " +
-			"none of which has a default. Its figures are of the clients, without the probe, and until they have stopped. " +
+			"the header's bound; when a node had more connections or subscriptions open at once than the header's bounds; or " +
+			"when the clients finished fewer sections per second together than the header's bound, from their first acquire to " +
+			"the end of their last section. None of the three has a default. The threads of a process count as one, and several " +
+			"locks are looked at together. Its figures are of the clients, without the probe, and until they have stopped. " +
 			"Unknown when no node was observed.",
 		judge: judgeFootprint,
+		whole: true,
 	}
 }
 
@@ -44,6 +47,7 @@ func judgeFootprint(ix *index) Result {
 	renewals := ix.renewals(&ev)
 	ix.leftovers(&ev)
 	ix.load(&ev)
+	ix.throughput(&ev)
 	figures := ix.figures(commands, renewals)
 	if !ix.observed {
 		return undecided("no node's record of the commands", figures...)
@@ -76,20 +80,52 @@ func (ix *index) load(ev *evidence) {
 	}
 }
 
+// throughput finds that the clients finished too few sections in the time that
+// they had. A section is finished when its release, or its change, has returned.
+func (ix *index) throughput(ev *evidence) {
+	least := ix.h.Header.Bounds.Throughput
+	began, ok := ix.began()
+	if least <= 0 || !ok || !ix.h.Complete {
+		return
+	}
+	sections := map[section]bool{}
+	last, record := began, -1
+	for i := range ix.ops {
+		o := &ix.ops[i]
+		if o.client.probe() || o.end < 0 || o.name != history.Release && o.name != history.Change {
+			continue
+		}
+		sections[section{o.client, ix.rec(o.begin).Round}] = true
+		if o.to > last {
+			last, record = o.to, o.end
+		}
+	}
+	each := 0.0
+	if last > began {
+		each = float64(len(sections)) / (last - began).Seconds()
+	}
+	if each < least {
+		ev.add(last, nil, phrase("the clients finished %.3g sections per second together, fewer than %g: %d in %v", each, least, len(sections), last-began), record)
+	}
+}
+
 // background finds commands of clients that hold nothing and do nothing, and
 // counts the commands of all clients but the probe.
 func (ix *index) background(ev *evidence) int {
-	busy := map[*client][]span{}
+	busy := map[string][]span{} // by the first thread of a process, whose threads act for one another
+	keep := func(c *client, s span) {
+		first := ix.process(c.name)[0]
+		busy[first] = append(busy[first], s)
+	}
 	for i := range ix.ops {
-		o := &ix.ops[i]
-		busy[o.client] = append(busy[o.client], o.span)
+		keep(ix.ops[i].client, ix.ops[i].span)
 	}
 	for i := range ix.leases {
 		l := &ix.leases[i]
-		busy[l.client] = append(busy[l.client], span{l.from, max(l.from, ix.released(l))})
+		keep(l.client, span{l.from, max(l.from, ix.released(l))})
 	}
-	for c, spans := range busy {
-		busy[c] = union(spans)
+	for name, spans := range busy {
+		busy[name] = union(spans)
 	}
 	n := 0
 	for i := range ix.h.Records {
@@ -105,7 +141,7 @@ func (ix *index) background(ev *evidence) int {
 			continue
 		}
 		sent := cmp.Or(r.Sent, r.T)
-		spans := busy[c]
+		spans := busy[ix.process(c.name)[0]]
 		k := firstAfter(spans, sent)
 		if k == 0 || c.crashed <= sent || k < len(spans) && spans[k].covers(sent) {
 			continue // before its first operation, it was getting ready
@@ -143,7 +179,7 @@ func (ix *index) renewals(ev *evidence) int {
 	for _, l := range ix.keys().lives {
 		var own []int
 		for _, m := range l.terms {
-			if m.op == history.Renewed && m.by == l.holder && !ix.settingUp(l.holder, m.at) {
+			if m.op == history.Renewed && ix.sameProcess(m.by, l.holder) && !ix.settingUp(l.holder, m.at) {
 				own = append(own, m.record)
 			}
 		}

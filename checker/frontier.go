@@ -202,7 +202,7 @@ func (f *frontier) passDue(which int) bool {
 			if fits {
 				f.add(c)
 			}
-			if f.canEnd(c.state) && !(fits && (spent || f.outlasts(c.state, t))) {
+			if f.canEnd(c.state) && !(fits && (spent || f.outlasts(&c, t))) {
 				f.add(begun)
 			}
 		}
@@ -210,14 +210,19 @@ func (f *frontier) passDue(which int) bool {
 	return true
 }
 
-// outlasts reports whether a state that may end now is as good as beginning t in
-// its place, because it may last as long.
-func (f *frontier) outlasts(s holding, t *tenure) bool {
-	if s == anybody {
-		return true
+// outlasts reports whether a hold that may end now is as good as beginning t in
+// its place: because it may last as long, and because nobody needs the instant at
+// which the lock is free before t begins.
+func (f *frontier) outlasts(c *config, t *tenure) bool {
+	if c.state != anybody {
+		if z := &f.tenures[c.state]; z.end.to < t.end.to || z.watched() >= f.now {
+			return false
+		}
 	}
-	z := &f.tenures[s]
-	return z.end.to >= t.end.to && z.watched() < f.now
+	return !slices.ContainsFunc(f.open, func(which int) bool {
+		o := &f.tenures[which]
+		return holding(which) != c.state && !o.optional() && !f.isSpent(c, o) && c.since < o.end.from && o.end.from <= f.now
+	})
 }
 
 // passRefused is the return of a refused acquire. Where the lock was free since

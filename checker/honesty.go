@@ -16,22 +16,29 @@ func honesty() Check {
 			"quorum still holds a value of this call. Extend ok: the servers held it without a gap. Release ok: this call " +
 			"removed the value, and every key where several are locked as one; release refused: it did not, nor did the " +
 			"nodes that it spoke to hold the value all the while. Of nodes that " +
-			"have roles only what a primary held counts. An unknown outcome promises nothing. Unknown when no node was observed.",
+			"have roles only what a primary held counts. A panic is no answer. Any other unknown outcome promises nothing, but " +
+			"for a release or extend whose client had asked the nodes and had every answer, none of them an error: then it " +
+			"knew, and did not say. Unknown when no node was observed.",
 		judge: judgeHonesty,
 	}
 }
 
 func judgeHonesty(ix *index) Result {
-	if !ix.observed {
+	var ev evidence
+	ix.judgePanics(&ev)
+	switch {
+	case ev.total > 0 && !ix.observed:
+		return ev.result()
+	case !ix.observed:
 		return undecided("no node's record of the key")
-	}
-	if ix.tried() == 0 {
+	case ix.tried() == 0:
 		return undecided("no client tried to get the lock")
 	}
-	var ev evidence
 	for i := range ix.ops {
 		o := &ix.ops[i]
 		switch {
+		case o.outcome == history.Unknown && (o.name == history.Release || o.name == history.Extend):
+			ix.judgeSilence(&ev, o)
 		case o.name == history.Acquire && o.outcome == history.OK:
 			ix.judgeGrant(&ev, o)
 		case o.name == history.Acquire && o.outcome == history.Fail:

@@ -16,9 +16,10 @@ import (
 // The keys' lives, which most checks need only to explain what they found, are
 // built on demand; see keylife.go.
 type index struct {
-	h     *history.History
-	end   time.Duration // of the last record
-	quiet time.Duration // when all clients had stopped; forever when they never did
+	h      *history.History
+	number int           // of the lock whose part of a history this is, from 1; 0 for a whole history
+	end    time.Duration // of the last record
+	quiet  time.Duration // when all clients had stopped; forever when they never did
 
 	clients map[string]*client
 	ops     []op    // in the order in which they began
@@ -37,6 +38,8 @@ type index struct {
 	owners   map[string]bool   // that clients named; built by ownersIn
 	ordered  bool              // the nodes have roles that count
 	trouble  *troubles         // built by troubles
+
+	mates map[string][]string // by client: the threads of its process, itself among them; nil where each has its own
 }
 
 // client is one participant, the probe included.
@@ -88,9 +91,37 @@ func (o *op) open(t time.Duration) bool { return o.covers(t) }
 func (o *op) unsettled() bool { return o.outcome == "" || o.outcome == history.Unknown }
 
 // newIndex arranges a history.
-func newIndex(h *history.History) *index {
+func newIndex(h *history.History) *index { return indexed(h, processes(h.Header)) }
+
+// processes lists the threads of every client's process, or nothing where there is
+// but one to a process.
+func processes(h history.Header) map[string][]string {
+	if h.Workload.Threads <= 1 {
+		return nil
+	}
+	mates := map[string][]string{}
+	for _, name := range h.Workload.Clients {
+		mates[name] = h.Workload.Process(name)
+	}
+	return mates
+}
+
+// process returns the names of the threads of a client's process, or its own.
+func (ix *index) process(client string) []string {
+	if threads := ix.mates[client]; threads != nil {
+		return threads
+	}
+	return []string{client}
+}
+
+// sameProcess reports whether two clients are one process.
+func (ix *index) sameProcess(a, b string) bool { return a == b || slices.Contains(ix.mates[a], b) }
+
+// indexed is newIndex for a history whose processes are known.
+func indexed(h *history.History, mates map[string][]string) *index {
 	ix := &index{
 		h:       h,
+		mates:   mates,
 		quiet:   forever,
 		clients: map[string]*client{},
 		nodes:   map[string]bool{},
@@ -265,15 +296,25 @@ func (ix *index) commandAt(i int) int {
 // that puts something before or after the name that it was given is judged by
 // the keys that contain the name.
 func (ix *index) lock(key string) bool {
-	names := ix.h.Header.Lock
-	if key == names.Key || key == "" || names.Key == "" || slices.Contains(names.Also, key) {
+	names := &ix.h.Header.Lock
+	if key == "" || names.Key == "" || called(names, key) {
 		return true
 	}
 	if ix.plain == nil {
 		found := slices.ContainsFunc(ix.h.Records, func(r history.Record) bool {
-			return r.Kind == history.Observe && r.Op == history.Granted && r.Key == names.Key && ix.nodes[r.Who]
+			return r.Kind == history.Observe && r.Op == history.Granted && ix.nodes[r.Who] && called(names, r.Key)
 		})
 		ix.plain = &found
 	}
 	return !*ix.plain && strings.Contains(key, names.Key)
+}
+
+// called reports whether key is the very name of one of the locks.
+func called(l *history.Lock, key string) bool {
+	if l.Count > 1 {
+		rest, ok := strings.CutPrefix(key, l.Key+":")
+		n, rest := numbered(rest, l.Count)
+		return ok && n > 0 && rest == ""
+	}
+	return key == l.Key || slices.Contains(l.Also, key)
 }

@@ -9,7 +9,7 @@ func noDeadlock() Check {
 		Promise: "No client waits for ever, and once the faults have healed and every lease has ended, a newcomer gets the lock.",
 		How: "No client may still be in an operation when the harness has given it longer than every wait of the " +
 			"scenario takes. And by a probe: a new client that tries the lock after the others have stopped and a lease's " +
-			"time has passed. One of its acquires must succeed. Unknown when there was no probe.",
+			"time has passed. One of its acquires must succeed. Of several locks it tries the first. Unknown when there was no probe.",
 		judge: judgeNoDeadlock,
 	}
 }
@@ -32,6 +32,8 @@ func judgeNoDeadlock(ix *index) Result {
 		last = o
 	}
 	switch {
+	case last == nil && ix.number > 1:
+		return idle("the newcomer tried the first lock")
 	case last == nil:
 		return undecided("no newcomer tried the lock")
 	case !ix.h.Complete:

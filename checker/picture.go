@@ -20,6 +20,9 @@ const (
 // out is an operation of its own there. The error says why there is no picture; a history without such a
 // violation has none.
 func Picture(h *history.History) ([]byte, error) {
+	if h.Header.Lock.Count > 1 {
+		return pictureOf(shares(h))
+	}
 	ix := newIndex(h)
 	found := judgeLinearizable(ix)
 	if found.Verdict != Violated {
@@ -47,6 +50,16 @@ func Picture(h *history.History) ([]byte, error) {
 		}
 		window.from -= 1 + 2*window.length() // what matters began before
 	}
+}
+
+// pictureOf draws the first of several locks that is not linearizable.
+func pictureOf(parts []share) (page []byte, err error) {
+	for _, s := range parts {
+		if page, err = Picture(s.h); err == nil {
+			break
+		}
+	}
+	return page, err
 }
 
 // cutTo returns the operations that were open at some time in a window. What came

@@ -52,6 +52,29 @@ func TestPicture(t *testing.T) {
 	}
 }
 
+// Of several locks the picture is of the one that is violated.
+func TestPictureOfSeveralLocks(t *testing.T) {
+	const text = `
+		lock key=order count=2
+		clients client-1 client-2 client-3 client-4
+		client-1 acquire 1ms..2ms ok a
+		client-2 acquire 1ms..2ms ok b
+		client-4 acquire 3ms..4ms ok d
+		end 20ms`
+	page, err := Picture(mustTell(t, text).h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for client, want := range map[string]bool{"client-1: ": false, "client-2: ": true, "client-4: ": true} {
+		if bytes.Contains(page, []byte(client)) != want {
+			t.Errorf("the page has %q: %v, want %v", client, !want, want)
+		}
+	}
+	if page, err := Picture(mustTell(t, strings.ReplaceAll(text, "client-4 acquire 3ms..4ms ok d", "")).h); err == nil {
+		t.Errorf("a picture of no violation, of %d bytes", len(page))
+	}
+}
+
 // Porcupine finds no order in the window either.
 func TestPictureIsOfAViolation(t *testing.T) {
 	ops := []lockOp{

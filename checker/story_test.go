@@ -18,9 +18,10 @@ import (
 //	topology quorum=3 redis-1 redis-2 redis-3       default: quorum=1 redis-1
 //	topology quorum=1 primary=redis-1 redis-1 redis-2
 //	lock ttl=30s wait=60s also=order:124            default: no TTL, no wait
+//	lock key=order count=2                          two locks, order:1 and order:2
 //	resource stock 200                              default: register 0
-//	clients client-1 client-2                       default: these two
-//	bound availability=10s commands=5 renewals=2    overtakes, connections and subscriptions too
+//	clients client-1 client-2 threads=2             default: these two, each a process of its own
+//	bound availability=10s commands=5 renewals=2    overtakes, connections, subscriptions and throughput too
 //	check honesty ownership                         whose findings are shown
 //
 //	client-1 acquire 1ms..2ms ok a until=30s        invoke and end; a is the owner
@@ -40,7 +41,7 @@ import (
 //	redis-1 role 9ms replica of redis-2             or "primary"
 //	redis-1 load 9s connections=7 subscriptions=2
 //	redis-1 keys 60s a of client-1 ttl=none text=after the lease
-//	store apply 6ms client-1 199 was=200
+//	store apply 6ms client-1 199 was=200            key=order:2 where there are several locks
 //	store final 60s 199
 //	world pause 1s..5s client-1                     a fault; "crash 1s client-1" is never healed
 //	world quiet 50s
@@ -60,9 +61,9 @@ type story struct {
 }
 
 var fieldNames = map[string]bool{
-	"also": true, "availability": true, "commands": true, "connections": true, "depth": true, "fence": true, "key": true,
-	"overtakes": true, "primary": true, "quorum": true, "renewals": true, "round": true, "sent": true,
-	"shared": true, "subscriptions": true, "ttl": true, "until": true, "wait": true, "was": true,
+	"also": true, "answered": true, "availability": true, "commands": true, "connections": true, "count": true, "depth": true, "fence": true, "key": true,
+	"overtakes": true, "panicked": true, "primary": true, "quorum": true, "renewals": true, "round": true, "sent": true,
+	"shared": true, "subscriptions": true, "threads": true, "throughput": true, "ttl": true, "until": true, "wait": true, "was": true,
 }
 
 func mustTell(tb testing.TB, text string) *story {
@@ -135,13 +136,14 @@ func (s *story) tellLine(words []string) {
 		h.Topology.Quorum, h.Topology.Primary, h.Topology.Nodes = int(s.number(fields["quorum"])), fields["primary"], rest[1:]
 	case "lock":
 		h.Lock.TTL, h.Lock.Wait = s.duration(fields["ttl"]), s.duration(fields["wait"])
+		h.Lock.Key, h.Lock.Count = cmp.Or(fields["key"], h.Lock.Key), int(s.number(fields["count"]))
 		if fields["also"] != "" {
 			h.Lock.Also = strings.Split(fields["also"], ",")
 		}
 	case "resource":
 		h.Workload.Resource, h.Workload.Initial = rest[1], s.number(rest[2])
 	case "clients":
-		h.Workload.Clients = rest[1:]
+		h.Workload.Clients, h.Workload.Threads = rest[1:], int(s.number(fields["threads"]))
 	case "bound":
 		h.Bounds.Availability = s.duration(fields["availability"])
 		h.Bounds.CommandsPerAcquire = float64(s.number(fields["commands"]))
@@ -149,6 +151,7 @@ func (s *story) tellLine(words []string) {
 		h.Bounds.Overtakes = int(s.number(fields["overtakes"]))
 		h.Bounds.Connections = int(s.number(fields["connections"]))
 		h.Bounds.Subscriptions = int(s.number(fields["subscriptions"]))
+		h.Bounds.Throughput = s.share(fields["throughput"])
 	case "check":
 		s.checks = rest[1:]
 	case "end":
@@ -187,7 +190,7 @@ func (s *story) world(words []string) {
 }
 
 func (s *story) store(words []string, fields map[string]string) {
-	r := history.Record{Who: "store", Kind: history.Observe, Op: words[1], T: s.duration(words[2]), Was: fields["was"], Text: fields["text"], Fence: uint64(s.number(fields["fence"]))}
+	r := history.Record{Who: "store", Kind: history.Observe, Op: words[1], T: s.duration(words[2]), Was: fields["was"], Text: fields["text"], Key: fields["key"], Fence: uint64(s.number(fields["fence"]))}
 	if r.Op == "final" {
 		r.Op, r.Value = history.Keys, history.Int(s.number(words[3]))
 	} else {
@@ -238,6 +241,7 @@ func (s *story) client(words []string, fields map[string]string) {
 		begin.Round = int(s.number(fields["round"]))
 	}
 	ended := begin
+	ended.Panicked, ended.Answered = fields["panicked"] != "", fields["answered"] != ""
 	ended.Error, ended.Until = fields["error"], s.duration(fields["until"])
 	if ended.Fence = uint64(s.number(fields["fence"])); begin.Op == history.Write {
 		begin.Fence = ended.Fence
@@ -295,6 +299,18 @@ func (s *story) number(text string) int64 {
 		s.err = err
 	}
 	return n
+}
+
+// share is a number that need not be whole.
+func (s *story) share(text string) float64 {
+	if text == "" {
+		return 0
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil && s.err == nil {
+		s.err = err
+	}
+	return v
 }
 
 // verdict renders what a check says of the story, with lines of the story.

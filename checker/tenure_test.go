@@ -225,6 +225,14 @@ func askLease(ops []lockOp, until []time.Duration, lease terms) Verdict {
 	return newFrontier(holds, refusals).walk(forever).verdict
 }
 
+// Two leases, of which a third, known to begin and end at one instant, leaves only
+// one order: it needs the lock free just before the second one begins, at the last
+// moment.
+func TestRoomBeforeTheLastMoment(t *testing.T) {
+	ops, until, lease := drawLoose(77912)
+	mustFitAlike(t, ops, until, lease, "loose seed 77912", map[Verdict]int{})
+}
+
 func TestLeasesAgreeWithASearch(t *testing.T) {
 	n := uint64(40_000)
 	if long() {

@@ -79,7 +79,7 @@ type Result struct {
 	Check    string    `json:"check"`
 	Verdict  Verdict   `json:"verdict"`
 	Reason   string    `json:"reason,omitempty"` // why the verdict is Unknown; empty otherwise
-	Idle     bool      `json:"idle,omitempty"`   // nothing in the history puts the promise to the test: nobody nests, no grant has a fence
+	Idle     bool      `json:"idle,omitempty"`   // the promise is not at stake: nothing in the history puts it to the test (nobody nests, no grant has a fence), or the lock does not make it
 	Findings []Finding `json:"findings,omitempty"`
 	Figures  []Figure  `json:"figures,omitempty"`
 }

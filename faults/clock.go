@@ -22,7 +22,13 @@ type Clock struct {
 func (Clock) Name() string { return "clock" }
 
 // Target implements Fault.
-func (f Clock) Target() string { return fmt.Sprintf("%s by %+v", cmp.Or(f.Client, f.Node), f.Jump) }
+func (f Clock) Target() string {
+	sign := "" // a negative jump has its own
+	if f.Jump > 0 {
+		sign = "+"
+	}
+	return fmt.Sprintf("%s by %s%v", cmp.Or(f.Client, f.Node), sign, f.Jump)
+}
 
 // Uses implements Fault.
 func (f Clock) Uses() []Use { return either(f.Client, f.Node) }

@@ -30,7 +30,7 @@ func (c *cast) client(i int, r history.Record) (entry, bool) {
 	e := entry{t: r.T, lines: line(i), who: r.Who}
 	switch {
 	case r.Kind == history.Fault:
-		return fault(e, r), true
+		return c.fault(e, r), true
 	case r.Kind == history.Note:
 		return note(e, r)
 	case r.Kind == history.Observe:
@@ -64,7 +64,7 @@ func (c *cast) client(i int, r history.Record) (entry, bool) {
 	return e, true
 }
 
-func fault(e entry, r history.Record) entry {
+func (c *cast) fault(e entry, r history.Record) entry {
 	e.keep, e.ink = true, warn
 	e.text = strings.TrimSpace(r.Op + " " + r.Target)
 	if r.For > 0 && r.Text != history.Healed {
@@ -77,6 +77,9 @@ func fault(e entry, r history.Record) entry {
 		e.text += " is over"
 	case r.Text != "" && r.Text != history.Struck:
 		e.text += ": " + r.Text
+	}
+	if mates := c.struckWith(r); len(mates) > 0 {
+		e.aside = ", and with it " + nodeList(mates) + " of the same process"
 	}
 	return e
 }
@@ -142,7 +145,7 @@ func (c *cast) observed(e entry, i int, r history.Record) (entry, bool) {
 
 // begins tells an operation that takes a while, or never ends.
 func (c *cast) begins(o *op) string {
-	what := map[string]string{history.Acquire: "waits for the lock", history.Release: "releases " + o.begin.Owner,
+	what := map[string]string{history.Acquire: "waits for " + c.lock(o), history.Release: "releases " + o.begin.Owner,
 		history.Extend: "renews " + o.begin.Owner, history.Read: "reads the resource", history.Write: "writes " + number(o.begin.Value),
 		history.Change: c.changes(o)}[o.begin.Op]
 	if what == "" {
@@ -229,12 +232,15 @@ func reason(text string) string {
 func (c *cast) acquired(o *op) (k ink, text, aside string) {
 	switch o.end.Kind {
 	case history.Fail:
-		return warn, because("does not get the lock"+mode(o), reason(o.end.Error)), ""
+		return warn, because("does not get "+c.lock(o)+mode(o), reason(o.end.Error)), ""
 	case history.Unknown:
-		return warn, because("does not learn whether it has the lock"+mode(o), reason(o.end.Error)), ""
+		return warn, because("does not learn whether it has "+c.lock(o)+mode(o), reason(o.end.Error)), ""
 	default: // it has it
 	}
 	text = "is granted " + o.end.Owner + mode(o)
+	if c.h.Header.Lock.Count > 1 {
+		text = "is granted " + c.lock(o) + " as " + o.end.Owner + mode(o)
+	}
 	if o.end.Fence > 0 {
 		text += fmt.Sprintf(" with fence %d", o.end.Fence)
 	}
@@ -248,6 +254,14 @@ func (c *cast) acquired(o *op) (k ink, text, aside string) {
 		return k, text, aside + ", never releases it"
 	}
 	return k, text, aside + ", releases it at " + clock(o.released.begin.T, false)
+}
+
+// lock names the lock that an acquire is of, where there are several.
+func (c *cast) lock(o *op) string {
+	if c.h.Header.Lock.Count > 1 {
+		return o.begin.Key
+	}
+	return "the lock"
 }
 
 // changes tells what a client without a lock does to the resource.

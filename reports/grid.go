@@ -76,6 +76,9 @@ var marks = [...]struct {
 	surprise:  {loud, "!"},
 }
 
+// failedMark is that of a run that could not be carried out.
+const failedMark = "✗"
+
 // draw writes the cell: the letters of the checks, grouped by how they stand,
 // what was expected first.
 func (c *cell) draw(o Options) []span {
@@ -106,6 +109,9 @@ func (c *cell) draw(o Options) []span {
 	case letters[undecided] != "":
 		out = append(out, span{warn, "?" + letters[undecided]})
 	}
+	if c.worst() == failed {
+		out = append(out, span{loud, failedMark})
+	}
 	switch {
 	case len(out) > 0:
 		return out
@@ -133,7 +139,7 @@ func (g *grid) margin(scenario string, versions []string) span {
 		worst = max(worst, g.cells[pair{scenario, v}].worst())
 	}
 	switch worst {
-	case drifted:
+	case failed, drifted:
 		return span{loud, "!"}
 	case unjudged:
 		return span{warn, "?"}

@@ -25,7 +25,7 @@ func (c *cast) life() []entry {
 				news[history.Line(i)] = c.promoted(r, held[r.Who])
 			}
 		case r.Kind != history.Observe || deed(r.Op) == "":
-		case r.Key == "" && !c.cited[history.Line(i)]: // the store, which has no keys
+		case ofStore(r) && !c.cited[history.Line(i)]:
 		case c.crowd(r.Holder) && (r.Client == "" || r.Client == r.Holder) && !c.cited[history.Line(i)]:
 			usual[deed(r.Op)]++
 		default:
@@ -56,6 +56,10 @@ func (c *cast) life() []entry {
 	}
 	return out
 }
+
+// ofStore reports whether a record of a key is of the store, whose keys are but the
+// names of its resources.
+func ofStore(r history.Record) bool { return r.Key == "" || r.Value != nil }
 
 // deed is what changes of a key's life are counted as, and "" for other records.
 func deed(op string) string {
@@ -126,8 +130,8 @@ func (c *cast) stage(s *spread) (ink, string) {
 			k = warn
 		}
 		text := fmt.Sprintf("%s exists, %s", r.Key, ttl)
-		if r.Key == "" {
-			k, text = plain, "the resource is "+number(r.Value)
+		if ofStore(r) {
+			k, text = plain, strings.TrimSpace("the resource "+r.Key)+" is "+number(r.Value)
 		}
 		if r.Text != "" {
 			text += " (" + r.Text + ")"
@@ -150,13 +154,19 @@ func lockLine(h *history.History) string {
 	if head.Lock.TTL > 0 {
 		ttl = "TTL " + long(head.Lock.TTL)
 	}
-	keys := head.Lock.Key
-	if len(head.Lock.Also) > 0 {
-		keys += " with " + strings.Join(head.Lock.Also, " and ")
+	locks := "lock " + head.Lock.Key
+	if n := head.Lock.Count; n > 1 {
+		locks = fmt.Sprintf("%d locks, %s to %s", n, head.Lock.KeyOf(1), head.Lock.KeyOf(n))
 	}
-	text := fmt.Sprintf("%s · lock %s, %s, wait %s · %s, %s each",
-		topologyLine(head.Topology), keys, ttl, long(head.Lock.Wait),
-		count(len(head.Workload.Clients), "client"), count(max(head.Workload.Rounds, 1), "round"))
+	if len(head.Lock.Also) > 0 {
+		locks += " with " + strings.Join(head.Lock.Also, " and ")
+	}
+	text := fmt.Sprintf("%s · %s, %s, wait %s · %s", topologyLine(head.Topology), locks, ttl, long(head.Lock.Wait),
+		count(len(head.Workload.Clients), "client"))
+	if n := head.Workload.Threads; n > 1 {
+		text += fmt.Sprintf(", %d to a process", n)
+	}
+	text += fmt.Sprintf(", %s each", count(max(head.Workload.Rounds, 1), "round"))
 	if n := head.Workload.Nest; n > 1 {
 		text += fmt.Sprintf(", nested %d deep", n)
 		if m := head.Workload.Releases; m > 0 && m < n {

@@ -13,7 +13,7 @@ const (
 	maxSkips  = 12 // reasons for skips
 )
 
-// listDrifts lists the runs that need a look, drifts first, with the command
+// listDrifts lists the runs that need a look, the worst first, with the command
 // that shows each.
 func listDrifts(p *page, s Summary, o Options) {
 	var odd []Run
@@ -31,10 +31,7 @@ func listDrifts(p *page, s Summary, o Options) {
 			p.line(span{faint, fmt.Sprintf(" … %d more", len(odd)-i)})
 			break
 		}
-		mark := span{loud, "!"}
-		if r.outcome() == unjudged {
-			mark = span{warn, "?"}
-		}
+		mark := map[outcome]span{failed: {loud, failedMark}, drifted: {loud, "!"}, unjudged: {warn, "?"}}[r.outcome()]
 		line := []span{mark, {plain, " " + r.surprises(o) + "   "}}
 		command := span{strong, r.command()}
 		if spanWidth(line)+width(command.text) <= p.width {

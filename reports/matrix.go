@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"lockpick/checker"
 )
@@ -47,14 +48,18 @@ func legend(p *page, s Summary, o Options) {
 		}
 		p.flow(widest+5, span{bad, " " + pad(c.Letter, 2)}, span{plain, pad(n, widest) + "  "}, span{faint, c.Promise})
 	}
-	p.items([][]span{
+	items := [][]span{
 		{{good, "·"}, {faint, " all hold"}},
 		{{bad, example}, {faint, " violated as expected"}},
 		{{loud, "!" + example}, {faint, " violated unexpectedly"}},
 		{{loud, "¬" + example}, {faint, " holds unexpectedly"}},
 		{{warn, "?" + example}, {faint, " undecided"}},
 		{{faint, "– skipped"}},
-	})
+	}
+	if slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Failed != "" }) {
+		items = append(items, []span{{loud, failedMark}, {faint, " failed: could not be run"}})
+	}
+	p.items(items)
 }
 
 // items writes as many items on a line as fit, none of them broken.
@@ -87,7 +92,7 @@ func totals(p *page, s Summary, o Options) {
 		}
 		line = append(line, span{faint, " · "}, span{k, fmt.Sprintf("%d %s", n, what)})
 	}
-	if len(s.Runs) == 0 || n["holds"]+n["violated"] < len(s.Runs) {
+	if len(s.Runs) == 0 || n["holds"]+n["violated"]+n["failed"] < len(s.Runs) {
 		add(good, n["as expected"], "as expected")
 		add(loud, n["not as expected"], "drifted")
 	}
@@ -96,6 +101,9 @@ func totals(p *page, s Summary, o Options) {
 		add(loud, n["violated"], "violated")
 	}
 	add(warn, n["undecided"], "undecided")
+	if n["failed"] > 0 {
+		add(loud, n["failed"], "failed")
+	}
 	add(plain, len(s.Skipped), "skipped")
 	if o.Wall > 0 {
 		line = append(line, span{faint, " · "}, span{plain, long(o.Wall)})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,19 @@ func TestGoldenMatrix(t *testing.T) {
 	order := []string{"setnx-del", "setnx-expire", "setnx-ex", "lua-release", "redlock"}
 	golden(t, "matrix", []byte(matrix(t, small(), reports.Options{Versions: order, Wall: 8*time.Second + 213*time.Millisecond})))
 	golden(t, "matrix-color", []byte(matrix(t, small(), reports.Options{Versions: order, Color: true})))
+}
+
+func TestMatrixCountsWhatFailed(t *testing.T) {
+	text := matrix(t, several(), reports.Options{})
+	for _, want := range []string{
+		"\n 7 runs · 2 as expected · 1 drifted · 0 hold · 1 violated · 2 undecided · 1 failed · 1 skipped\n",
+		"\n✗ make the lock: no room: redis-1; redis-2 \\x1b[2J; and no more   lockpick run gc-pause --impl otherlock --seed 9\n",
+		"\n!gc-pause ",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
 }
 
 // big is a matrix of n versions by m scenarios in which all but a few pairs come
@@ -173,6 +187,9 @@ func TestMatrixIsNeverTooWide(t *testing.T) {
 			if dice.IntN(50) == 0 {
 				s.Runs[i].Undecided = "this step never happened: pause client-1, " + strings.Repeat("很长的理由", dice.IntN(30))
 			}
+			if dice.IntN(50) == 0 {
+				s.Runs[i].Failed = strings.Repeat("make the lock:\n\t", dice.IntN(30)) + "no"
+			}
 			if dice.IntN(200) == 0 {
 				s.Runs[i].Scenario = strings.Repeat("a-very-long-name", 1+dice.IntN(12))
 			}
@@ -192,11 +209,14 @@ func TestMatrixMarks(t *testing.T) {
 	mixed := run("s", "v", 2, verdicts{"mutual-exclusion": violated}, verdicts{"mutual-exclusion": violated})
 	cut := run("s", "v", 1, verdicts{"ownership": holds}, verdicts{"ownership": unknown})
 	cut.AsExpected, cut.Undecided = false, "the history is cut short"
+	failed := reports.Run{Scenario: "s", Version: "v", Failed: "the lock cannot be made"}
 	tests := []struct {
 		name string
 		runs []reports.Run
 		want string
 	}{
+		{"it could not be carried out", []reports.Run{failed}, "✗"},
+		{"one seed could not be carried out", []reports.Run{mixed, failed}, "M✗"},
 		{"all hold", []reports.Run{run("s", "v", 1, verdicts{"ownership": holds}, verdicts{"ownership": holds})}, "·"},
 		{"violated as expected", []reports.Run{mixed}, "M"},
 		{"violated and not expected", []reports.Run{run("s", "v", 1, verdicts{"ownership": holds}, verdicts{"ownership": violated})}, "!O"},
@@ -215,6 +235,9 @@ func TestMatrixMarks(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			text := matrix(t, reports.Summary{Runs: tt.runs}, reports.Options{})
+			if said := strings.Contains(text, "✗ failed"); said != slices.ContainsFunc(tt.runs, func(r reports.Run) bool { return r.Failed != "" }) {
+				t.Errorf("the legend has failed runs: %v", said)
+			}
 			row := strings.Split(text, "\n")[1]
 			if got := strings.Fields(row[1:])[1]; got != tt.want {
 				t.Errorf("the cell is %q, want %q, in\n%s", got, tt.want, text)

@@ -59,7 +59,15 @@ func (c *cast) promoted(r history.Record, held map[string]string) string {
 		return text
 	}
 	var has, lacks []string
-	for _, key := range append([]string{c.h.Header.Lock.Key}, c.h.Header.Lock.Also...) {
+	lock := c.h.Header.Lock
+	keys := append([]string{lock.Key}, lock.Also...)
+	if lock.Count > 1 {
+		keys = nil
+		for n := range lock.Count {
+			keys = append(keys, lock.KeyOf(n+1))
+		}
+	}
+	for _, key := range keys {
 		if owner, ok := held[key]; ok {
 			has = append(has, owner)
 		} else {
@@ -69,7 +77,11 @@ func (c *cast) promoted(r history.Record, held map[string]string) string {
 	if len(has) > 0 {
 		text += ", with " + strings.Join(has, " and ")
 	}
-	if len(lacks) > 0 {
+	switch {
+	case lock.Count > 1 && len(has) == 0:
+		text += ", without any of the locks"
+	case lock.Count > 1: // most are free at any time
+	case len(lacks) > 0:
 		text += ", without " + strings.Join(lacks, " and ")
 	}
 	return text

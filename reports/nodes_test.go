@@ -90,6 +90,26 @@ func TestLifeWithRoles(t *testing.T) {
 	}
 }
 
+// Of several locks most are free at any time: what a new primary lacks says nothing,
+// unless it has none.
+func TestNewPrimaryOfSeveralLocks(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		records []history.Record
+		want    string
+	}{
+		{"it has one", []history.Record{key("redis-2", history.Granted, "order:2"), turned(history.Primary)}, "is now the primary, with client-1#1"},
+		{"it has none", []history.Record{key("redis-1", history.Granted, "order:2"), turned(history.Primary)}, "is now the primary, without any of the locks"},
+	} {
+		h := failover(tt.records...)
+		h.Header.Lock = history.Lock{Key: "order", Count: 3}
+		life := newCast(h, nil, false).life()
+		if got := life[len(life)-1].text; got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestSentinelsAreGathered(t *testing.T) {
 	say := func(who, text, target string) history.Record {
 		return history.Record{Who: who, Op: history.Sentry, Text: text, Target: target}

@@ -159,6 +159,10 @@ func (c *cast) choose(shown []checker.Finding) {
 				c.alone[word] = true
 			}
 			c.alone[r.Client] = true
+			for _, mate := range c.struckWith(r) {
+				c.alone[mate] = true
+				c.died[mate] = c.died[mate] || r.Op == "crash"
+			}
 			if r.Op == "crash" {
 				c.died[r.Target] = true
 			}
@@ -169,6 +173,16 @@ func (c *cast) choose(shown []checker.Finding) {
 			c.others++
 		}
 	}
+}
+
+// struckWith returns the other threads of a process that a fault of one of them
+// strikes.
+func (c *cast) struckWith(r history.Record) []string {
+	if r.Kind != history.Fault || r.Op != "pause" && r.Op != "crash" && r.Op != "clock" {
+		return nil
+	}
+	name, _, _ := strings.Cut(r.Target, " ")
+	return slices.DeleteFunc(slices.Clone(c.h.Header.Workload.Process(name)), func(mate string) bool { return mate == name })
 }
 
 // crowd reports whether who is a client that is not told alone.

@@ -26,6 +26,7 @@ const (
 	asExpected outcome = iota
 	unjudged           // what decides it is unknown
 	drifted            // it differs from the expectation
+	failed             // it could not be carried out
 )
 
 // standing of one check. A verdict with no expectation, as of a lock that is not
@@ -56,6 +57,8 @@ func (r Run) outcome() outcome {
 		worst = max(worst, r.standing(check))
 	}
 	switch {
+	case r.Failed != "":
+		return failed
 	case worst >= spared:
 		return drifted
 	case r.Undecided != "" || worst == undecided:
@@ -70,6 +73,8 @@ func (r Run) outcome() outcome {
 // headline says in two words how the run came out.
 func (r Run) headline() string {
 	switch out := r.outcome(); {
+	case out == failed:
+		return "failed"
 	case out == unjudged:
 		return "undecided"
 	case len(r.Expected) == 0 && out == asExpected:
@@ -83,8 +88,22 @@ func (r Run) headline() string {
 	}
 }
 
-// surprises says of every check that differs from its expectation how it does.
+// failure says why the run could not be carried out, and where in the code that
+// was when it was a panic.
+func (r Run) failure() (why, stack string) {
+	const begin = "\ngoroutine " // of what runtime/debug.Stack writes
+	if at := strings.Index(r.Failed, begin); at >= 0 {
+		return r.Failed[:at], strings.TrimSpace(r.Failed[at:])
+	}
+	return r.Failed, ""
+}
+
+// surprises says in one line of every check that differs from its expectation how
+// it does, or why there are no verdicts.
 func (r Run) surprises(o Options) string {
+	if why, _ := r.failure(); why != "" {
+		return plainText(why)
+	}
 	var said []string
 	for _, check := range o.order(r.Verdicts) {
 		switch want, s := r.Expected[check], r.standing(check); {
@@ -103,7 +122,7 @@ func (r Run) surprises(o Options) string {
 	if len(said) == 0 {
 		return r.headline()
 	}
-	return strings.Join(said, "; ")
+	return plainText(strings.Join(said, "; "))
 }
 
 // broken says which checks were violated.

@@ -3,7 +3,9 @@ package reports
 import (
 	"bufio"
 	"io"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/fatih/color"
@@ -61,6 +63,45 @@ const fixed = "\u00a0"
 // solid keeps a text together on one line, if it can be.
 func solid(text string) string { return strings.ReplaceAll(text, " ", fixed) }
 
+// plainText makes one line of a text that may be anything, such as the error of a
+// lock: line breaks become semicolons, and other control characters, which a
+// terminal would obey, are spelled out.
+func plainText(text string) string {
+	if strings.IndexFunc(text, unicode.IsControl) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range joined(text) {
+		switch {
+		case r == '\t':
+			b.WriteByte(' ')
+		case unicode.IsControl(r):
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// joined writes the lines of a text one behind the other.
+func joined(text string) string {
+	out := ""
+	for _, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		before, after := strings.TrimRight(out, " \t"), strings.TrimLeft(line, " \t")
+		switch {
+		case before == "":
+			out += line
+		case after == "":
+		case strings.ContainsAny(before[len(before)-1:], ":;,"):
+			out = before + " " + after
+		default:
+			out = before + "; " + after
+		}
+	}
+	return out
+}
+
 // span is a text in one ink.
 type span struct {
 	ink  ink
@@ -99,7 +140,7 @@ func newPage(w io.Writer, o Options) *page {
 
 func (p *page) close() error { return p.out.Flush() }
 
-// line writes the spans as they are, without the blanks at their end.
+// line writes the spans as one line, without the blanks at their end.
 func (p *page) line(spans ...span) {
 	last := len(spans) - 1
 	for last >= 0 && strings.TrimRight(spans[last].text, " ") == "" {
@@ -107,6 +148,7 @@ func (p *page) line(spans ...span) {
 	}
 	for i := 0; i <= last; i++ {
 		s := spans[i]
+		s.text = plainText(s.text)
 		if i == last {
 			s.text = strings.TrimRight(s.text, " ")
 		}
@@ -136,7 +178,7 @@ func (p *page) flow(hang int, spans ...span) {
 		line, at, fresh = []span{{plain, strings.Repeat(" ", hang)}}, hang, true
 	}
 	for _, s := range spans {
-		for _, word := range words(s.text) {
+		for _, word := range words(plainText(s.text)) {
 			bare := strings.TrimRight(word, " ")
 			if !fresh && at+width(bare) > p.width {
 				next()

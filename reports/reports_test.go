@@ -94,12 +94,14 @@ func several() reports.Summary {
 	limit := run("counter-200", "lua-release", 8, verdicts{"no-lost-update": holds, "ownership": holds},
 		verdicts{"no-lost-update": unknown, "ownership": holds})
 	limit.Reasons = map[string]string{"no-lost-update": "a limit of 1,000,000 configurations was hit"}
+	refused := run("gc-pause", "otherlock", 9, nil, nil)
+	refused.AsExpected, refused.Failed = false, "make the lock: no room:\n\tredis-1\n\tredis-2 \x1b[2J\nand no more"
 	return reports.Summary{
 		Runs: []reports.Run{
 			run("crash-no-ttl", "setnx-del", 7, verdicts{"no-deadlock": violated, "ownership": holds}, verdicts{"no-deadlock": violated, "ownership": holds}),
 			run("crash-no-ttl", "setnx-ex", 7, verdicts{"no-deadlock": holds}, verdicts{"no-deadlock": holds}),
 			run("crash-between", "setnx-expire", 7, verdicts{"no-deadlock": violated, "ownership": holds}, verdicts{"no-deadlock": holds, "ownership": violated}),
-			never, limit, foreign,
+			never, limit, foreign, refused,
 		},
 		Skipped: []reports.Skip{{Scenario: "renewal-dies", Version: "setnx-ex", Reason: "needs renew: owned or blind; this version's is none"}},
 	}

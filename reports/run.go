@@ -19,6 +19,7 @@ type Run struct {
 	AsExpected bool                       `json:"as_expected"`
 	Verdict    checker.Verdict            `json:"verdict"`             // the worst of Verdicts
 	Undecided  string                     `json:"undecided,omitempty"` // why the run's outcome cannot be judged
+	Failed     string                     `json:"failed,omitempty"`    // why the run could not be carried out; it has no verdicts then
 	Verdicts   map[string]checker.Verdict `json:"verdicts"`
 	Expected   map[string]checker.Verdict `json:"expected,omitempty"` // empty for a lock that is not in the catalogue
 	Reasons    map[string]string          `json:"reasons,omitempty"`  // why a verdict is unknown
@@ -35,7 +36,7 @@ type Run struct {
 	// scenario of the catalogue.
 	Again string `json:"-"`
 
-	Records *history.History `json:"-"` // what the story is told from; nil when it is not to be told
+	Records *history.History `json:"-"` // what the story is told from; nil when it is not to be told, or when nothing was recorded
 }
 
 // Skip is a pair that was not run, which is never a pass.

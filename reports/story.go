@@ -84,7 +84,7 @@ func closingWords(p *page, r Run, sc *scenarios.Scenario, o Options) {
 		if text := o.say(sc.Lesson.EN, sc.Lesson.ZH); text != "" {
 			p.line()
 			p.line(span{strong, o.say("The lesson", "教训")})
-			p.flow(2, span{plain, "  " + strings.TrimSpace(text)})
+			p.flow(2, span{plain, "  " + strings.Join(strings.Fields(text), " ")})
 		}
 		var places []string
 		for _, d := range sc.Documents {

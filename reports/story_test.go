@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +105,45 @@ func TestGoldenStoryOfRenewals(t *testing.T) {
 	golden(t, "story-gc-pause-tells", []byte(story(t, r, nil, reports.Options{})))
 }
 
+// A run that could not be carried out is told as far as it went.
+func TestGoldenStoryFailed(t *testing.T) {
+	r, sc := deleteOther(t)
+	r.AsExpected, r.Verdicts, r.Expected, r.Findings = false, nil, nil, nil
+	r.Failed = "the lock panicked: assignment to entry\nin nil map\ngoroutine 7 [running]:\nruntime/debug.Stack()\n\t/go/src/runtime/debug/stack.go:26 +0x5e\nmylock.New(...)\n\t/src/mylock.go:12\n"
+	golden(t, "story-failed", []byte(story(t, r, sc, reports.Options{Summaries: summaries, Width: 100})))
+}
+
+// What a lock says in its errors may be anything, and is told in one line.
+func TestErrorsOfALockAreToldInOneLine(t *testing.T) {
+	const text = "lost\nleaving the queue: \x1b[2Jlost"
+	r, _ := deleteOther(t)
+	h := *r.Records
+	h.Records = slices.Clone(h.Records)
+	told := false
+	for i, rec := range h.Records {
+		if rec.Op == history.Acquire && rec.Kind == history.OK && !told {
+			h.Records[i] = history.Record{T: rec.T, Who: rec.Who, Kind: history.Unknown, Op: rec.Op, ID: rec.ID, Key: rec.Key, Round: rec.Round, Error: text}
+			told = true
+		}
+	}
+	r.Records = &h
+	r.Findings = []checker.Finding{{Check: "ownership", Cause: "client-1 was told " + text, Lines: []int{3}}}
+	r.Verdicts["ownership"] = violated
+	r.Verdicts["honesty"], r.Reasons = unknown, map[string]string{"honesty": "as " + text}
+	r.Undecided = text
+	got := story(t, r, nil, reports.Options{Width: 400})
+	if n := strings.Count(got, `lost; leaving the queue: \x1b[2Jlost`); n < 4 || strings.Contains(got, "\x1b") || strings.Contains(got, "\nleaving") {
+		t.Errorf("%d of at least 4 are one line in\n%s", n, got)
+	}
+	var b bytes.Buffer
+	if err := reports.Text(&b, reports.Summary{Runs: []reports.Run{r}}, reports.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(b.String(), "\n") != 1 || strings.Contains(b.String(), "\x1b") {
+		t.Errorf("a run is not one line:\n%s", b.String())
+	}
+}
+
 func TestGoldenStoryUndecided(t *testing.T) {
 	r := run("crash-between", "setnx-expire", 3, verdicts{"no-deadlock": violated, "ownership": holds}, verdicts{"no-deadlock": unknown, "ownership": unknown})
 	r.Undecided = "the history is cut short"
@@ -122,6 +162,18 @@ func TestGoldenStoryOfFailover(t *testing.T) {
 	text := story(t, r, nil, reports.Options{})
 	checkWidth(t, text, reports.DefaultWidth)
 	golden(t, "story-failover", []byte(text))
+}
+
+// Several locks, and threads that are struck with their process.
+func TestGoldenStoryOfSeveralLocks(t *testing.T) {
+	want := verdicts{"mutual-exclusion": violated}
+	r := run("several-locks", "notify", 1, want, want)
+	r.Findings = []checker.Finding{{Check: "mutual-exclusion", At: 5006849 * time.Microsecond, Who: []string{"client-2", "client-4"},
+		Cause: "order:2: client-4 got the lock while client-2 still believed in it", Lines: []int{14, 62, 70, 83}}}
+	r.Records = mustRead(t, "several-locks.jsonl")
+	text := story(t, r, nil, reports.Options{})
+	checkWidth(t, text, reports.DefaultWidth)
+	golden(t, "story-several-locks", []byte(text))
 }
 
 // Several keys, a lock in a lock, shared mode, a message, and every new fault.

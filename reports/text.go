@@ -17,9 +17,14 @@ func Text(w io.Writer, s Summary, o Options) error {
 		head, name = max(head, width(r.headline())), max(name, width(title(r)))
 		seeds[pair{r.Scenario, r.Version}]++
 	}
+	for _, k := range s.Skipped {
+		head, name = max(head, width(skipped)), max(name, width(k.title()))
+	}
 	for _, r := range s.Runs {
 		mark, text := span{good, "✓"}, r.broken(o)
 		switch r.outcome() {
+		case failed:
+			mark, text = span{loud, failedMark}, r.surprises(o)
 		case drifted:
 			mark, text = span{loud, "✗"}, r.surprises(o)
 		case unjudged:
@@ -38,9 +43,16 @@ func Text(w io.Writer, s Summary, o Options) error {
 		p.line(line...)
 	}
 	for _, k := range s.Skipped {
-		p.line(span{faint, "– " + pad("skipped", head) + "  "}, span{plain, pad(k.Scenario+" × "+k.Version, name) + "  "}, span{faint, k.Reason})
+		p.line(span{faint, "– " + pad(skipped, head) + "  "}, span{plain, pad(k.title(), name) + "  "}, span{faint, k.Reason})
 	}
 	return p.close()
 }
 
-func title(r Run) string { return r.Scenario + " × " + r.Version }
+// skipped is the headline of what was not run.
+const skipped = "skipped"
+
+func title(r Run) string { return pairTitle(r.Scenario, r.Version) }
+
+func (k Skip) title() string { return pairTitle(k.Scenario, k.Version) }
+
+func pairTitle(scenario, version string) string { return scenario + " × " + version }

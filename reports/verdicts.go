@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,8 +30,12 @@ func shown(r Run, o Options) (findings []checker.Finding, left map[string]int) {
 // verdict writes what the checks say, whether that was expected, and why.
 func verdict(p *page, r Run, o Options, stamp int, micro bool) {
 	p.line()
-	head := map[outcome]ink{asExpected: good, unjudged: warn, drifted: loud}[r.outcome()]
-	p.flow(2, span{strong, o.say("The verdict: ", "结论：")}, span{head, r.headline()}, span{plain, colon(r.Undecided)})
+	head := map[outcome]ink{asExpected: good, unjudged: warn, drifted: loud, failed: loud}[r.outcome()]
+	why, stack := r.failure()
+	p.flow(2, span{strong, o.say("The verdict: ", "结论：")}, span{head, r.headline()}, span{plain, colon(cmp.Or(why, r.Undecided))})
+	for frame := range strings.Lines(stack) {
+		p.line(span{faint, "  " + strings.TrimSuffix(frame, "\n")})
+	}
 	findings, left := shown(r, o)
 	names := o.order(r.Verdicts)
 	widest := 0

@@ -31,7 +31,7 @@ func long(d time.Duration) string {
 		}
 		return text
 	case d >= time.Second:
-		return strconv.FormatFloat(d.Round(time.Millisecond).Seconds(), 'f', -1, 64) + "s"
+		return strconv.FormatFloat(float64(d.Round(time.Millisecond).Milliseconds())/1000, 'f', -1, 64) + "s"
 	case d >= time.Millisecond:
 		return d.Round(10 * time.Microsecond).String()
 	default:

@@ -19,6 +19,8 @@ func TestTimes(t *testing.T) {
 		{0, "0s", "0.000s", "0.000000s"},
 		{350 * time.Microsecond, "350µs", "0.000s", "0.000350s"},
 		{1412 * time.Microsecond, "1.41ms", "0.001s", "0.001412s"},
+		{1406 * time.Millisecond, "1.406s", "1.406s", "1.406000s"}, // 1 + 0.406 is a little more
+		{119*time.Second + 999999999, "120s", "119.999s", "119.999999s"},
 		{30*time.Second + 999999999, "31s", "30.999s", "30.999999s"},
 		{35*time.Second + 2*time.Millisecond, "35.002s", "35.002s", "35.002000s"},
 		{90 * time.Second, "90s", "90.000s", "90.000000s"},
@@ -122,6 +124,26 @@ func TestLinesBreakBetweenWords(t *testing.T) {
 		got := words(tt.text)
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("words(%q) = %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
+func TestTextsAreOneLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"as it is":                         "as it is",
+		" blanks  stay ":                   " blanks  stay ",
+		"one\ntwo":                         "one; two",
+		"one\r\n\r\n  two\n":               "one; two",
+		"two errors:\n\t* a\n\t* b":        "two errors: * a; * b",
+		"one,\ntwo;\nthree":                "one, two; three",
+		"\n":                               "",
+		"\n  one":                          "  one",
+		"a\tb":                             "a b",
+		"\x1b[31mred\x00 \u0085 it's \x7f": `\x1b[31mred\x00 \u0085 it's \x7f`,
+		"锁\n没有":                            "锁; 没有",
+	} {
+		if got := plainText(text); got != want {
+			t.Errorf("plainText(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

@@ -26,10 +26,10 @@ func TestParseReadsEveryField(t *testing.T) {
 		Documents: []Source{{"000_b342c447b9411623.txt", "四"}},
 		Topology: Topology{Redis: Sentinel, Quorum: 3,
 			Replicas: 2, DownAfter: 4 * time.Second, MinReplicas: 1, MaxLag: 8 * time.Second},
-		Lock: Lock{Key: "order:123", Also: []string{"order:124"},
+		Lock: Lock{Key: "order:123", Count: 1, Also: []string{"order:124"},
 			TTL: 30 * time.Second, RenewingTTL: 10 * time.Second, Wait: time.Minute, Retries: 3},
 		Workload: Workload{
-			Resource: "stock", Initial: 200, Clients: 3, Rounds: 2, Stagger: time.Second, Work: 5 * time.Second,
+			Resource: "stock", Initial: 200, Clients: 3, Threads: 1, Rounds: 2, Stagger: time.Second, Work: 5 * time.Second,
 			SlowWork: SlowWork{Every: 4, Work: 3 * time.Second},
 			WorkOf:   map[string]time.Duration{"client-1": 35 * time.Second},
 			Extend:   2 * time.Second,
@@ -39,7 +39,7 @@ func TestParseReadsEveryField(t *testing.T) {
 		Needs:      map[string][]string{"renew": {"blind", "owned"}, "quorum": {"false"}},
 		Variants:   []string{"redlock-no-elapsed"},
 		Strategies: true,
-		Bounds:     Bounds{Availability: 31 * time.Second, CommandsPerAcquire: 20, RenewalsPerTTL: 4.5, Overtakes: 3},
+		Bounds:     Bounds{Availability: 31 * time.Second, CommandsPerAcquire: 20, RenewalsPerTTL: 4.5, Overtakes: 3, Throughput: 0.5},
 		Steps:      everyStep(),
 		Checks:     []string{"mutual-exclusion", "no-lost-update", "ownership"},
 		Expect: map[string]Expectation{
@@ -106,7 +106,7 @@ func TestParseDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Workload{Resource: "register", Clients: 1, Rounds: 1, Nest: 1, Releases: 1, Fences: Checked}
+	want := Workload{Resource: "register", Clients: 1, Threads: 1, Rounds: 1, Nest: 1, Releases: 1, Fences: Checked}
 	if s.Topology != (Topology{Redis: Single, Quorum: 5}) || !reflect.DeepEqual(s.Workload, want) || s.Needs != nil {
 		t.Errorf("defaults are %+v", s)
 	}
@@ -125,6 +125,32 @@ func TestParseDefaultsThatDependOnOthers(t *testing.T) {
 	}
 	if s.Workload.Releases != 3 {
 		t.Errorf("%d releases of 3 acquires, want as many", s.Workload.Releases)
+	}
+}
+
+// TestParseReadsTheRest reads the workload of the file that has what the first has
+// not.
+func TestParseReadsTheRest(t *testing.T) {
+	s, err := Load("testdata/valid/several-locks.yaml", known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Workload{
+		Resource: "register", Clients: 6, Threads: 2, Rounds: 1, Work: 5 * time.Second, Nest: 1, Releases: 1,
+		Keep: []string{"client-2", "client-5"}, Fences: Checked,
+	}
+	if !reflect.DeepEqual(s.Workload, want) {
+		t.Errorf("the workload is\n%+v, want\n%+v", s.Workload, want)
+	}
+	for wrong, said := range map[string]string{
+		"[client-7]":           `client "client-7" does not exist`,
+		"[client-2, client-2]": `client "client-2" is listed twice`,
+		"client-2":             "expected a list of clients",
+	} {
+		text := strings.Replace(read(t, "testdata/valid/several-locks.yaml"), "[client-2, client-5]", wrong, 1)
+		if _, err := Parse("f", []byte(text), known); err == nil || !strings.Contains(err.Error(), said) {
+			t.Errorf("keep: %s: the error is %v, want %q", wrong, err, said)
+		}
 	}
 }
 

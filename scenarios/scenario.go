@@ -72,6 +72,7 @@ const Sentinels = 3
 // Lock is what the clients lock.
 type Lock struct {
 	Key         string
+	Count       int      // how many locks there are, each with a resource of its own; 1 unless stated. See KeyOf
 	Also        []string // further keys, for versions that lock several as one
 	TTL         time.Duration
 	RenewingTTL time.Duration // for versions that renew, which can afford a shorter lease; TTL when 0
@@ -84,6 +85,7 @@ type Workload struct {
 	Resource string // "register", "counter" or "stock"
 	Initial  int64
 	Clients  int // named client-1, client-2, …
+	Threads  int // how many of them, in their order, are threads of one process; 1 unless stated. See ProcessOf
 	Rounds   int // critical sections per client; 1 unless stated, and the most of any client where RoundsOf says more
 	RoundsOf map[string]int
 	Stagger  time.Duration // client-2 starts this much after client-1, and so on
@@ -95,6 +97,7 @@ type Workload struct {
 	Heed     bool          // clients ask their lease before they write, and stop if it is over
 	Nest     int           // how often a section acquires the lock, one inside the other; 1 unless stated
 	Releases int           // how often it gives it back then; Nest unless stated
+	Keep     []string      // clients that never give the lock back: their task ends, and their process lives on
 	Readers  []string      // clients that lock in shared mode and only read
 	Fences   string        // Checked unless stated: whether the store refuses a fence older than one that it has seen
 }
@@ -117,9 +120,10 @@ type Bounds struct {
 	Availability       time.Duration
 	CommandsPerAcquire float64
 	RenewalsPerTTL     float64
-	Connections        int // most that a node may have open at once
-	Subscriptions      int // most that a node may have at once
-	Overtakes          int // most later arrivals that may be granted the lock before an earlier one
+	Connections        int     // most that a node may have open at once
+	Subscriptions      int     // most that a node may have at once
+	Overtakes          int     // most later arrivals that may be granted the lock before an earlier one
+	Throughput         float64 // least sections per second that all clients together must finish
 }
 
 // Expectation lists versions by the verdict that a check is expected to give.
@@ -139,6 +143,19 @@ func SentinelName(i int) string { return fmt.Sprintf("sentinel-%d", i) }
 
 // Store is the name of the node that keeps the protected resource.
 const Store = "store"
+
+// KeyOf returns the name of the lock of client i, from 1. Several locks of one
+// kind are numbered from 1, and the clients take them in turn.
+func (s *Scenario) KeyOf(i int) string {
+	if s.Lock.Count <= 1 {
+		return s.Lock.Key
+	}
+	return fmt.Sprintf("%s:%d", s.Lock.Key, (i-1)%s.Lock.Count+1)
+}
+
+// ProcessOf returns the number of the process, from 1, that client i is a thread
+// of, from 1.
+func (s *Scenario) ProcessOf(i int) int { return (i-1)/max(s.Workload.Threads, 1) + 1 }
 
 // Clients returns the names of the scenario's clients.
 func (s *Scenario) Clients() []string {

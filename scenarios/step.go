@@ -69,7 +69,7 @@ var kinds = []kind{
 		nodeField("drift", withoutSentinels), field[draft]{name: "rate", required: true, read: readRate}),
 	momentary("evict", "what is evicted does not come back, so evict takes no \"for\"",
 		func(d *draft) faults.Fault {
-			return faults.Evict{Node: d.node, Key: cmp.Or(d.key, d.scenario.Lock.Key)}
+			return faults.Evict{Node: d.node, Key: cmp.Or(d.key, d.scenario.KeyOf(1))}
 		},
 		nodeField("evict", withoutSentinels), field[draft]{name: "key", read: readKey}),
 	momentary("forget-scripts", "clients load again what is forgotten, so forget-scripts takes no \"for\"; to fail scripts for a while, use refuse",

@@ -19,9 +19,7 @@ var scenarioFields = []field[Scenario]{
 	}},
 	{name: "documents", required: true, read: readDocuments},
 	{name: "topology", required: true, read: readTopology},
-	{name: "lock", required: true, read: func(r *reader, n *yaml.Node, s *Scenario) {
-		mapping(r, n, "lock", lockFields, &s.Lock)
-	}},
+	{name: "lock", required: true, read: readLock},
 	{name: "workload", required: true, read: readWorkload},
 	{name: "needs", read: readNeeds},
 	{name: "variants", read: readVariants},
@@ -71,6 +69,7 @@ func sentinelField(f field[Topology]) field[Topology] {
 
 var lockFields = []field[Lock]{
 	textField("key", func(l *Lock) *string { return &l.Key }),
+	countField("count", optional, 1, MaxClients, func(l *Lock) *int { return &l.Count }),
 	{name: "also", read: readAlso},
 	durationField("ttl", required, leaseTime, func(l *Lock) *time.Duration { return &l.TTL }),
 	durationField("renewing-ttl", optional, leaseTime, func(l *Lock) *time.Duration { return &l.RenewingTTL }),
@@ -88,6 +87,7 @@ var boundsFields = []field[Bounds]{
 	countField("connections", optional, 1, maxCount, func(b *Bounds) *int { return &b.Connections }),
 	countField("subscriptions", optional, 1, maxCount, func(b *Bounds) *int { return &b.Subscriptions }),
 	countField("overtakes", optional, 1, maxCount, func(b *Bounds) *int { return &b.Overtakes }),
+	numberField("throughput", func(b *Bounds) *float64 { return &b.Throughput }),
 }
 
 // scenario reads the whole file.
@@ -109,6 +109,15 @@ func readDocuments(r *reader, n *yaml.Node, s *Scenario) {
 		var source Source
 		mapping(r, item, "a document", sourceFields, &source)
 		s.Documents = append(s.Documents, source)
+	}
+}
+
+// readLock leaves Count 0 when it cannot tell, and then it is held against nothing.
+func readLock(r *reader, n *yaml.Node, s *Scenario) {
+	s.Lock.Count = 1
+	given := mapping(r, n, "lock", lockFields, &s.Lock)
+	if count := given["count"]; count != nil && given["also"] != nil {
+		r.wrong(count, "count is given, and also makes several keys one lock; expected one of the two")
 	}
 }
 
@@ -186,6 +195,9 @@ func readStrategies(r *reader, n *yaml.Node, s *Scenario) {
 	}
 	if resource := s.Workload.Resource; resource == "register" {
 		r.wrong(n, "strategies change a number by some amount, and the resource is a %s; expected counter or stock", resource)
+	}
+	if s.Lock.Count > 1 {
+		r.wrong(n, "strategies have no lock, and the scenario has %d, with a resource each; expected no count, or no strategies", s.Lock.Count)
 	}
 	if len(r.checks) > 0 && r.checks[updateCheck] == nil && !r.full {
 		r.wrong(n, "strategies have no lock, and no check is of the resource; expected %s among the checks", updateCheck)

@@ -19,6 +19,7 @@ var workloadFields = []field[Workload]{
 		w.Initial, _ = r.integer(n, "initial", 0, maxInitial)
 	}},
 	countField("clients", required, 1, MaxClients, func(w *Workload) *int { return &w.Clients }),
+	{name: "threads", read: readThreads},
 	{name: "rounds", read: readRounds},
 	durationField("stagger", optional, anyTime, func(w *Workload) *time.Duration { return &w.Stagger }),
 	durationField("think", optional, anyTime, func(w *Workload) *time.Duration { return &w.Think }),
@@ -30,7 +31,12 @@ var workloadFields = []field[Workload]{
 	}},
 	countField("nest", optional, 1, MaxNest, func(w *Workload) *int { return &w.Nest }),
 	{name: "releases", read: readReleases},
-	{name: "readers", read: readReaders},
+	{name: "keep", read: func(r *reader, n *yaml.Node, w *Workload) {
+		w.Keep = readClients(r, n, "keep", "one that keeps the lock", w)
+	}},
+	{name: "readers", read: func(r *reader, n *yaml.Node, w *Workload) {
+		w.Readers = readClients(r, n, "readers", "a reader", w)
+	}},
 	choiceField("fences", optional, []string{Checked, Ignored}, func(w *Workload) *string { return &w.Fences }),
 }
 
@@ -42,10 +48,30 @@ var slowWorkFields = []field[SlowWork]{
 // readWorkload leaves Clients 0 when it cannot tell, and then no client's number
 // is checked.
 func readWorkload(r *reader, n *yaml.Node, s *Scenario) {
-	s.Workload.Rounds, s.Workload.Nest, s.Workload.Fences = 1, 1, Checked
+	s.Workload.Threads, s.Workload.Rounds, s.Workload.Nest, s.Workload.Fences = 1, 1, 1, Checked
 	given := mapping(r, n, "workload", workloadFields, &s.Workload)
 	if given["releases"] == nil {
 		s.Workload.Releases = s.Workload.Nest
+	}
+	if clients := s.Workload.Clients; clients > 0 && clients < s.Lock.Count {
+		r.wrong(given["clients"], "clients is %d and there are %d locks, so some would be nobody's; expected at least %d",
+			clients, s.Lock.Count, s.Lock.Count)
+	}
+}
+
+// readThreads takes what fills every process.
+func readThreads(r *reader, n *yaml.Node, w *Workload) {
+	most := w.Clients
+	if most == 0 { // it could not be read
+		most = MaxClients
+	}
+	v, ok := r.integer(n, "threads", 1, int64(most))
+	switch {
+	case !ok:
+	case w.Clients%int(v) != 0:
+		r.wrong(n, "threads is %d and there are %d clients, so one process would have fewer; expected a divisor of %d", v, w.Clients, w.Clients)
+	default:
+		w.Threads = int(v)
 	}
 }
 
@@ -58,21 +84,23 @@ func readReleases(r *reader, n *yaml.Node, w *Workload) {
 	w.Releases = int(v)
 }
 
-func readReaders(r *reader, n *yaml.Node, w *Workload) {
-	items, _ := r.list(n, "readers", "of clients, such as [client-2]")
+// readClients reads a list of some of the clients; each is called one.
+func readClients(r *reader, n *yaml.Node, what, one string, w *Workload) (clients []string) {
+	items, _ := r.list(n, what, "of clients, such as [client-2]")
 	for _, item := range items {
-		name, ok := r.text(item, "a reader")
+		name, ok := r.text(item, one)
 		if ok {
 			name, ok = r.client(item, name, w.Clients)
 		}
 		switch {
 		case !ok:
-		case slices.Contains(w.Readers, name):
+		case slices.Contains(clients, name):
 			r.wrong(item, "client %s is listed twice; expected it once", quote(name))
 		default:
-			w.Readers = append(w.Readers, name)
+			clients = append(clients, name)
 		}
 	}
+	return clients
 }
 
 // others is the name for the clients that have no line of their own.

@@ -22,9 +22,7 @@ func appendRecord(b []byte, r *Record) []byte {
 	b = intField(b, `,"id":`, int64(r.ID))
 	b = intField(b, `,"round":`, int64(r.Round))
 	b = intField(b, `,"depth":`, int64(r.Depth))
-	if r.Shared {
-		b = append(b, `,"shared":true`...)
-	}
+	b = flagField(b, `,"shared":true`, r.Shared)
 	b = stringField(b, `,"key":`, r.Key)
 	b = stringField(b, `,"owner":`, r.Owner)
 	if r.Fence != 0 {
@@ -58,6 +56,8 @@ func appendRecord(b []byte, r *Record) []byte {
 	b = stringField(b, `,"target":`, r.Target)
 	b = timeField(b, `,"for":`, r.For)
 	b = stringField(b, `,"error":`, r.Error)
+	b = flagField(b, `,"panicked":true`, r.Panicked)
+	b = flagField(b, `,"answered":true`, r.Answered)
 	b = stringField(b, `,"text":`, r.Text)
 	return append(b, '}', '\n')
 }
@@ -70,6 +70,13 @@ func intField(b []byte, name string, v int64) []byte {
 }
 
 func timeField(b []byte, name string, d time.Duration) []byte { return intField(b, name, int64(d)) }
+
+func flagField(b []byte, text string, v bool) []byte {
+	if !v {
+		return b
+	}
+	return append(b, text...)
+}
 
 func stringField(b []byte, name, s string) []byte {
 	if s == "" {

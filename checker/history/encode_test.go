@@ -14,6 +14,7 @@ func FuzzAppendRecord(f *testing.F) {
 			T: time.Duration(at), Who: who, Kind: Kind(op), Op: op, ID: int(at), Round: int(ttl), Key: key, Owner: word,
 			Fence: fence, Until: time.Duration(ttl), TTL: time.Duration(ttl), Was: text, Client: who, Holder: key,
 			Reply: text, Sent: time.Duration(at), Target: word, For: time.Duration(at), Error: text, Text: word,
+			Panicked: value, Answered: !value,
 		}
 		if value {
 			r.Value, r.Command = &at, []string{op, word, text}

@@ -3,6 +3,7 @@ package history
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -39,10 +40,19 @@ type Topology struct {
 // Lock is what every client was given to lock with. TTL is 0 when the version
 // has no expiry.
 type Lock struct {
-	Key  string        `json:"key"`
-	Also []string      `json:"also,omitempty"` // further keys that are locked with Key as one
-	TTL  time.Duration `json:"ttl"`
-	Wait time.Duration `json:"wait"`
+	Key   string        `json:"key"`
+	Count int           `json:"count,omitempty"` // how many locks there are, called as KeyOf says; 0 for the one that Key names
+	Also  []string      `json:"also,omitempty"`  // further keys that are locked with Key as one
+	TTL   time.Duration `json:"ttl"`
+	Wait  time.Duration `json:"wait"`
+}
+
+// KeyOf returns the name of lock n, from 1.
+func (l Lock) KeyOf(n int) string {
+	if l.Count <= 1 {
+		return l.Key
+	}
+	return fmt.Sprintf("%s:%d", l.Key, n)
 }
 
 // Workload says what the clients did with the lock.
@@ -50,11 +60,22 @@ type Workload struct {
 	Resource string   `json:"resource"` // "register", "counter" or "stock"
 	Initial  int64    `json:"initial"`
 	Clients  []string `json:"clients"`
+	Threads  int      `json:"threads,omitempty"`  // how many of the clients, in their order, are threads of one process; 0 for one
 	Rounds   int      `json:"rounds"`             // critical sections that each client tries
 	Nest     int      `json:"nest,omitempty"`     // how often each section acquires the lock, one inside the other; 0 for once
 	Releases int      `json:"releases,omitempty"` // how often it gives it back; 0 for as often
 	Readers  []string `json:"readers,omitempty"`  // clients that lock in shared mode and do not write
 	Heed     bool     `json:"heed"`               // clients ask their lease before they write
+}
+
+// Process returns the threads of a client's process, itself among them.
+func (w Workload) Process(client string) []string {
+	i := slices.Index(w.Clients, client)
+	if w.Threads <= 1 || i < 0 {
+		return []string{client}
+	}
+	first := i - i%w.Threads
+	return w.Clients[first:min(first+w.Threads, len(w.Clients))]
 }
 
 // Bounds are the limits that bounded promises are held against; 0 means that
@@ -66,6 +87,7 @@ type Bounds struct {
 	Overtakes          int           `json:"overtakes,omitempty"`            // most later arrivals that may be granted the lock before an earlier one
 	Connections        int           `json:"connections,omitempty"`          // most connections that a node may have open at once
 	Subscriptions      int           `json:"subscriptions,omitempty"`        // most subscriptions that a node may have at once
+	Throughput         float64       `json:"throughput,omitempty"`           // least sections per second that all clients together must finish
 }
 
 // Validate reports the first reason why no check could rely on the header.
@@ -83,6 +105,12 @@ func (h Header) Validate() error {
 		return fmt.Errorf("a quorum of %d does not fit %d nodes", h.Topology.Quorum, len(h.Topology.Nodes))
 	case len(h.Workload.Clients) == 0:
 		return errors.New("the header names no clients")
+	case h.Lock.Count < 0 || h.Lock.Count > len(h.Workload.Clients):
+		return fmt.Errorf("%d locks do not fit %d clients", h.Lock.Count, len(h.Workload.Clients))
+	case h.Lock.Count > 1 && len(h.Lock.Also) > 0:
+		return errors.New("there are several locks, and one of several keys")
+	case h.Workload.Threads < 0 || h.Workload.Threads > len(h.Workload.Clients):
+		return fmt.Errorf("processes of %d threads do not fit %d clients", h.Workload.Threads, len(h.Workload.Clients))
 	}
 	return nil
 }

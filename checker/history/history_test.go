@@ -25,6 +25,15 @@ func header() history.Header {
 	}
 }
 
+// several is the header of a run with several locks and threads.
+func several() history.Header {
+	h := header()
+	h.Lock.Key, h.Lock.Count = "order", 2
+	h.Workload.Clients, h.Workload.Threads = []string{"client-1", "client-2", "client-3", "client-4"}, 2
+	h.Bounds.Throughput = 0.5
+	return h
+}
+
 func mustRecorder(tb testing.TB, w *bytes.Buffer) *history.Recorder {
 	tb.Helper()
 	r, err := history.NewRecorder(w, header())
@@ -70,6 +79,66 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // Every prefix of a file is a history of the records whose lines are whole.
+// A header says of locks and threads only that there are several, so that what was
+// recorded before there could be is still what is recorded.
+func TestHeaderOfOneLockSaysNothingOfSeveral(t *testing.T) {
+	for name, h := range map[string]history.Header{"one": header(), "several": several()} {
+		text, err := json.Marshal(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, field := range []string{`"count"`, `"threads"`, `"throughput"`} {
+			if got := strings.Contains(string(text), field); got != (name == "several") {
+				t.Errorf("%s: the header has %s: %v: %s", name, field, got, text)
+			}
+		}
+		var file bytes.Buffer
+		r, err := history.NewRecorder(&file, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := r.Close(1, ""); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := history.Decode(&file); err != nil || !reflect.DeepEqual(got.Header, h) {
+			t.Errorf("%s: read back as %+v, %v", name, got.Header, err)
+		}
+	}
+}
+
+func TestNamesOfLocks(t *testing.T) {
+	for _, tt := range []struct {
+		lock history.Lock
+		n    int
+		want string
+	}{
+		{history.Lock{Key: "order:123"}, 1, "order:123"},
+		{history.Lock{Key: "order:123", Count: 1}, 1, "order:123"},
+		{history.Lock{Key: "order", Count: 20}, 1, "order:1"},
+		{history.Lock{Key: "order", Count: 20}, 20, "order:20"},
+	} {
+		if got := tt.lock.KeyOf(tt.n); got != tt.want {
+			t.Errorf("lock %d of %+v is %q, want %q", tt.n, tt.lock, got, tt.want)
+		}
+	}
+}
+
+func TestProcessOfAThread(t *testing.T) {
+	clients := []string{"a", "b", "c", "d", "e"}
+	for _, tt := range []struct {
+		threads int
+		client  string
+		want    string
+	}{
+		{0, "b", "b"}, {1, "b", "b"}, {2, "a", "a b"}, {2, "b", "a b"}, {2, "c", "c d"}, {2, "e", "e"}, {5, "d", "a b c d e"}, {2, "probe", "probe"},
+	} {
+		w := history.Workload{Clients: clients, Threads: tt.threads}
+		if got := strings.Join(w.Process(tt.client), " "); got != tt.want {
+			t.Errorf("with %d threads, the process of %s is %q, want %q", tt.threads, tt.client, got, tt.want)
+		}
+	}
+}
+
 func TestDecodeTruncated(t *testing.T) {
 	var file bytes.Buffer
 	r := mustRecorder(t, &file)
@@ -108,6 +177,15 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	const invoke = `{"t":5,"who":"c","kind":"invoke","op":"acquire","id":1}`
 	const note = `{"t":5,"who":"world","kind":"note","op":"end"}`
+	with := func(change func(*history.Header)) string {
+		h := several()
+		change(&h)
+		text, err := json.Marshal(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
 	older := strings.Replace(string(head), `"lockpick":1`, `"lockpick":2`, 1)
 	tests := []struct {
 		name, text string
@@ -119,6 +197,11 @@ func TestDecodeRefuses(t *testing.T) {
 		{"foreign JSON", `{"type":"invoke"}`, 1, "not a lockpick history"},
 		{"another format", older, 1, "format 2"},
 		{"an unknown field in the header", strings.Replace(string(head), `"seed"`, `"sead"`, 1), 1, "sead"},
+		{"a negative number of locks", with(func(h *history.Header) { h.Lock.Count = -1 }), 1, "-1 locks do not fit 4 clients"},
+		{"more locks than clients", with(func(h *history.Header) { h.Lock.Count = 5 }), 1, "5 locks do not fit 4 clients"},
+		{"several locks of several keys", with(func(h *history.Header) { h.Lock.Also = []string{"order:9"} }), 1, "one of several keys"},
+		{"negative threads", with(func(h *history.Header) { h.Workload.Threads = -2 }), 1, "-2 threads do not fit 4 clients"},
+		{"more threads than clients", with(func(h *history.Header) { h.Workload.Threads = 5 }), 1, "5 threads do not fit 4 clients"},
 		{"a header without nodes", `{"lockpick":1,"scenario":"s","version":"v","testbed":"t"}`, 1, "no nodes"},
 		{"an unknown field", string(head) + "\n" + invoke + "\n" + `{"t":6,"who":"c","kind":"ok","op":"acquire","id":1,"token":"x"}`, 3, "token"},
 		{"time that runs backwards", string(head) + "\n" + invoke + "\n" + `{"t":4,"who":"c","kind":"ok","op":"acquire","id":1}`, 3, "backwards"},
@@ -288,6 +371,9 @@ func FuzzDecode(f *testing.F) {
 	f.Add(file.Bytes())
 	f.Add(file.Bytes()[:file.Len()/2])
 	f.Add([]byte("{}"))
+	if head, err := json.Marshal(several()); err == nil {
+		f.Add(head)
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, err := history.Decode(bytes.NewReader(b))
 		if err != nil {

@@ -130,7 +130,11 @@ type Record struct {
 	Target string        `json:"target,omitempty"` // what a fault struck
 	For    time.Duration `json:"for,omitempty"`    // how long it is meant to last; 0 for ever
 	Error  string        `json:"error,omitempty"`
-	Text   string        `json:"text,omitempty"`
+
+	Panicked bool `json:"panicked,omitempty"` // of an acquire, release or extend that is Unknown: the lock panicked, with Error
+	Answered bool `json:"answered,omitempty"` // of a release or extend that is Unknown: the client had asked the lock's nodes, and had every answer when it was told so
+
+	Text string `json:"text,omitempty"`
 }
 
 // Ends reports whether the record closes an operation.

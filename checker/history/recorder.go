@@ -111,6 +111,16 @@ func (r *Recorder) write(line []byte) {
 	}
 }
 
+// Newest is the time of the newest record.
+func (r *Recorder) Newest() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.pending) > 0 {
+		return r.pending[0].rec.T
+	}
+	return r.settled
+}
+
 // Flush hands everything that was added to the underlying writer. After it, a
 // record of the same instant may still be added.
 func (r *Recorder) Flush() error {

@@ -55,8 +55,9 @@ func (b *batch) plan(vs []impls.Version, seed uint64, seeds int) (jobs []job, sk
 	return jobs, skipped
 }
 
-// run carries out the jobs and returns what came out, in their order. It fails
-// with the first error of the harness; what was recorded by then stays.
+// run carries out the jobs and returns what came out, in their order. One that
+// could not be carried out is among them. The error is the first one that concerns
+// all of them; what was recorded by then stays.
 func (b *batch) run(ctx context.Context, jobs []job, skipped []reports.Skip) (reports.Summary, error) {
 	runs := make([]reports.Run, len(jobs))
 	errs := make([]error, len(jobs))
@@ -112,28 +113,54 @@ func (b *batch) one(ctx context.Context, j job) (reports.Run, error) {
 	if err != nil {
 		return reports.Run{}, err
 	}
-	out, err := harness.Do(ctx, harness.Setup{Scenario: j.scenario, Version: j.version, Testbed: b.testbed, Seed: j.seed, History: f})
-	if err := errors.Join(err, f.Close()); err != nil {
-		if errors.Is(err, context.Canceled) {
-			_ = os.Remove(path) // a run is not cancelled once it has begun, so it holds nothing
-		}
-		return reports.Run{}, err
+	w := &watched{Writer: f}
+	out, failure := b.do(ctx, j, w)
+	if err := errors.Join(w.err, f.Close()); err != nil {
+		return reports.Run{}, err // the next history could not be written either
 	}
-	r := judged(j, out)
+	if ctx.Err() != nil && errors.Is(failure, context.Canceled) {
+		_ = os.Remove(path) // a run is not cancelled once it has begun, so it holds nothing
+		return reports.Run{}, failure
+	}
+	var r reports.Run
+	if failure == nil {
+		r = judged(j, out)
+		if b.twice {
+			var again *harness.Outcome
+			again, failure = b.do(ctx, j, io.Discard)
+			same := failure == nil && again.SHA256 == out.SHA256
+			r.Deterministic = &same
+		}
+	}
+	if failure != nil {
+		if r, err = failed(j, failure, path, r.Deterministic); err != nil {
+			return reports.Run{}, err
+		}
+	}
 	r.Testbed, r.History = b.testbed.Name(), path
 	r.Again = b.app.again(r.Scenario, r.Version, r.Seed)
 	if !b.keep {
 		r.Records = nil
 	}
-	if b.twice {
-		again, err := harness.Do(ctx, harness.Setup{Scenario: j.scenario, Version: j.version, Testbed: b.testbed, Seed: j.seed, History: io.Discard})
-		if err != nil {
-			return reports.Run{}, err
-		}
-		same := again.SHA256 == out.SHA256
-		r.Deterministic = &same
-	}
 	return r, nil
+}
+
+func (b *batch) do(ctx context.Context, j job, history io.Writer) (*harness.Outcome, error) {
+	return harness.Do(ctx, harness.Setup{Scenario: j.scenario, Version: j.version, Testbed: b.testbed, Seed: j.seed, History: history})
+}
+
+// watched remembers the first error of its Writer.
+type watched struct {
+	io.Writer
+	err error
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
 }
 
 // workers is how many runs go on at a time.

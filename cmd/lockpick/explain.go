@@ -78,13 +78,17 @@ func (a *app) explainScenario(s *scenarios.Scenario, arg string) {
 	if t := s.Topology; t.Redis == scenarios.Sentinel {
 		a.printf("nodes    a primary, replicas: %d, Sentinels: %d, down after %s\n", t.Replicas, scenarios.Sentinels, short(t.DownAfter))
 	}
-	a.printf("lock     %s, TTL %s, wait %s\n", lockKeys(s.Lock), short(s.Lock.TTL), short(s.Lock.Wait))
+	label := "lock"
+	if s.Lock.Count > 1 {
+		label = "locks"
+	}
+	a.printf("%-8s %s, TTL %s, wait %s\n", label, lockKeys(s), short(s.Lock.TTL), short(s.Lock.Wait))
 	a.printf("clients  %d, %s, work %s, on a %s\n", s.Workload.Clients, sections(s.Workload), work(s.Workload), s.Workload.Resource)
 	if s.Strategies {
 		a.printf("%-8s %s\n", "tried on", "locks and strategies")
 	}
 	for i, step := range s.Steps {
-		label := "steps"
+		label = "steps"
 		if i > 0 {
 			label = ""
 		}
@@ -114,11 +118,14 @@ func expected(s *scenarios.Scenario, check, verdict string) []string {
 }
 
 // lockKeys names what is locked.
-func lockKeys(l scenarios.Lock) string {
-	if len(l.Also) == 0 {
+func lockKeys(s *scenarios.Scenario) string {
+	switch l := s.Lock; {
+	case l.Count > 1:
+		return s.KeyOf(1) + " to " + s.KeyOf(l.Count)
+	case len(l.Also) == 0:
 		return l.Key
 	}
-	return l.Key + " with " + strings.Join(l.Also, " and ")
+	return s.Lock.Key + " with " + strings.Join(s.Lock.Also, " and ")
 }
 
 // sections says how often the clients lock, and how.
@@ -127,11 +134,17 @@ func sections(w scenarios.Workload) string {
 	if w.Rounds > 1 {
 		text = fmt.Sprintf("%d rounds each", w.Rounds)
 	}
+	if w.Threads > 1 {
+		text = fmt.Sprintf("%d to a process, %s", w.Threads, text)
+	}
 	if w.Nest > 1 {
 		text += fmt.Sprintf(", nested %d deep", w.Nest)
 		if w.Releases < w.Nest {
 			text += fmt.Sprintf(" and released %d of %d times", w.Releases, w.Nest)
 		}
+	}
+	if len(w.Keep) > 0 {
+		text += ", kept by " + strings.Join(w.Keep, " and ")
 	}
 	if len(w.Readers) > 0 {
 		text += ", shared by " + strings.Join(w.Readers, " and ")

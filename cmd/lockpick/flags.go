@@ -26,7 +26,7 @@ func (a *app) formatFlag(cmd *cobra.Command) {
 func (a *app) outFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.dir, "out", "", "directory for the histories and the summary (default reports/runs/<time>)")
-	f.DurationVar(&a.guard, "guard", sim.DefaultGuard, "real time after which a run is said to spin")
+	f.DurationVar(&a.guard, "guard", sim.DefaultGuard, "real time for which virtual time may stand still before a run is said to spin; a run may take 20 times as long")
 	a.formatFlag(cmd)
 }
 

@@ -1,7 +1,12 @@
 package main
 
 import (
+	"errors"
+	"os"
+	"slices"
+
 	"lockpick/checker"
+	"lockpick/checker/history"
 	"lockpick/internal/harness"
 	"lockpick/reports"
 )
@@ -20,11 +25,12 @@ func judged(j job, out *harness.Outcome) reports.Run {
 		listed[name] = true
 	}
 	for _, res := range out.Results {
-		r.Figures = append(r.Figures, res.Figures...)
 		text, stated := j.scenario.Expected(res.Check, j.version.Name)
 		if !listed[res.Check] || res.Idle && !stated && every(j.scenario.Checks) {
+			r.Figures = append(r.Figures, counted(res)...)
 			continue // there for its figures, or because all checks were asked for
 		}
+		r.Figures = append(r.Figures, res.Figures...)
 		r.Verdicts[res.Check] = res.Verdict
 		if res.Reason != "" {
 			r.Reasons[res.Check] = res.Reason
@@ -41,6 +47,33 @@ func judged(j job, out *harness.Outcome) reports.Run {
 	}
 	r.Verdict = worst(r.Verdicts)
 	return r
+}
+
+// counted are the figures of a check of which nothing else is told.
+func counted(res checker.Result) []checker.Figure {
+	return slices.DeleteFunc(slices.Clone(res.Figures), func(f checker.Figure) bool { return f.Name == checker.NotShown })
+}
+
+// failed is a run that the harness or the testbed could not carry out, with what
+// it had recorded by then.
+func failed(j job, why error, path string, deterministic *bool) (reports.Run, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return reports.Run{}, err
+	}
+	defer f.Close()
+	h, sum, _ := history.DecodeSum(f) // it may stop anywhere
+	if cause := errors.Unwrap(why); cause != nil {
+		why = cause // which run it was is said beside it
+	}
+	text := why.Error()
+	if deterministic != nil {
+		text = "when it was repeated: " + text
+	}
+	return reports.Run{
+		Scenario: j.scenario.Name, Version: j.version.Name, Seed: j.seed,
+		Failed: text, SHA256: sum, Records: h, Deterministic: deterministic,
+	}, nil
 }
 
 // every reports whether the names are those of all checks, of which some have
@@ -64,6 +97,9 @@ func status(s reports.Summary) int {
 	code := statusOK
 	if len(s.Runs) == 0 {
 		return statusUndecided // everything was skipped, which is no pass
+	}
+	if slices.ContainsFunc(s.Runs, func(r reports.Run) bool { return r.Failed != "" }) {
+		return statusFailed
 	}
 	for _, r := range s.Runs {
 		switch {

@@ -44,6 +44,7 @@ func TestStatus(t *testing.T) {
 	cut := reports.Run{Undecided: "the history is cut short", Verdicts: verdicts{"a": checker.Unknown}}
 	cutViolated := reports.Run{Undecided: "the history is cut short", Verdicts: verdicts{"a": checker.Violated, "b": checker.Unknown}}
 	never := reports.Run{Undecided: "this step never happened", Verdicts: verdicts{"a": checker.Violated}, Expected: verdicts{"a": checker.Violated}}
+	failed := reports.Run{Failed: "the lock cannot be made"}
 	tests := []struct {
 		name string
 		runs []reports.Run
@@ -57,6 +58,7 @@ func TestStatus(t *testing.T) {
 		{"cut short", []reports.Run{cut}, statusUndecided},
 		{"cut short after a violation", []reports.Run{cutViolated}, statusViolated},
 		{"a step never happened", []reports.Run{never}, statusUndecided},
+		{"not carried out is worse than violated", []reports.Run{violated, failed, unknown}, statusFailed},
 		{"violated is worse than undecided", []reports.Run{cut, violated, unknown}, statusViolated},
 	}
 	for _, tt := range tests {

@@ -20,17 +20,21 @@ type client struct {
 	run      *run
 	number   int // from 1
 	name     string
+	key      string // of its lock
 	client   testbed.Client
 	lock     impls.Lock     // nil when the version is a strategy
 	strategy impls.Strategy // nil when it is not
 	dice     *rand.Rand     // how exactly it sleeps where it can be cancelled
 	ids      int            // operations so far
 	round    int
+
+	after  <-chan struct{} // closed when the client may make its handle; nil when it need not wait
+	opened chan struct{}   // closed when it has
 }
 
-func newClient(r *run, number int, name string) *client {
+func newClient(r *run, number int, name, key string) *client {
 	return &client{
-		run: r, number: number, name: name, client: r.world.Client(name),
+		run: r, number: number, name: name, key: key, client: r.world.Client(name), opened: make(chan struct{}),
 		dice: rand.New(rand.NewPCG(r.Seed, uint64(number))),
 	}
 }
@@ -78,6 +82,7 @@ func (o operation) end(err error, learned history.Record) {
 	}
 	r.Fence = max(r.Fence, o.record.Fence)
 	r.Kind = outcome(r.Op, err)
+	r.Panicked, r.Answered = isPanic(err), r.Answered && r.Kind == history.Unknown
 	if err != nil {
 		r.Error = err.Error()
 	}
@@ -112,7 +117,7 @@ func outcome(op string, err error) history.Kind {
 func (c *client) work(delay time.Duration) {
 	defer c.client.Enter("")
 	ctx := c.client.Context()
-	if !c.open(c.run.Scenario.Lock.Wait) {
+	if !c.openInTurn() {
 		return
 	}
 	w := c.run.Scenario.Workload
@@ -134,6 +139,16 @@ func (c *client) work(delay time.Duration) {
 	c.record(history.Record{Kind: history.Observe, Op: history.Done})
 }
 
+// openInTurn makes the client's handle after that of the thread before it: whose
+// handle makes what the process shares must not depend on which of them runs first.
+func (c *client) openInTurn() bool {
+	defer close(c.opened)
+	if c.after != nil {
+		<-c.after
+	}
+	return c.open(c.run.Scenario.Lock.Wait)
+}
+
 // open makes the client's handle, once.
 func (c *client) open(wait time.Duration) bool {
 	if c.lock != nil || c.strategy != nil {
@@ -141,7 +156,7 @@ func (c *client) open(wait time.Duration) bool {
 	}
 	v := c.run.Version
 	cfg := config(c.run.Scenario, v)
-	cfg.Wait = wait
+	cfg.Key, cfg.Wait = c.key, wait
 	var err error
 	if v.Strategy != nil {
 		c.strategy, err = c.client.Strategy(v, cfg)

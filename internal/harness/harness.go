@@ -64,17 +64,19 @@ func Do(ctx context.Context, s Setup) (*Outcome, error) {
 	}
 	r.rec = rec
 	spec := testbed.Spec{
-		Name:     s.Scenario.Name + " with " + s.Version.Name,
-		Topology: topology(s.Scenario, s.Version),
-		Clients:  append(s.Scenario.Clients(), history.Probe),
-		Store:    scenarios.Store,
-		Initial:  s.Scenario.Workload.Initial,
-		Fences:   s.Scenario.Workload.Fences != scenarios.Ignored,
-		Retries:  s.Scenario.Lock.Retries,
-		Replicas: replicas(s.Scenario, s.Version),
-		Seed:     s.Seed,
-		Recorder: rec,
-		Packet:   func(p faults.Packet) bool { return r.schedule.Packet(p) },
+		Name:      s.Scenario.Name + " with " + s.Version.Name,
+		Topology:  topology(s.Scenario, s.Version),
+		Clients:   append(s.Scenario.Clients(), history.Probe),
+		Processes: processes(s.Scenario),
+		Resources: resources(s.Scenario),
+		Store:     scenarios.Store,
+		Initial:   s.Scenario.Workload.Initial,
+		Fences:    s.Scenario.Workload.Fences != scenarios.Ignored,
+		Retries:   s.Scenario.Lock.Retries,
+		Replicas:  replicas(s.Scenario, s.Version),
+		Seed:      s.Seed,
+		Recorder:  rec,
+		Packet:    func(p faults.Packet) bool { return r.schedule.Packet(p) },
 	}
 	failure := s.Testbed.Run(ctx, spec, r.carryOut)
 	if errors.Is(failure, testbed.ErrLeft) {
@@ -150,12 +152,19 @@ func header(s Setup) history.Header {
 			Connections:        sc.Bounds.Connections,
 			Subscriptions:      sc.Bounds.Subscriptions,
 			Overtakes:          sc.Bounds.Overtakes,
+			Throughput:         sc.Bounds.Throughput,
 		},
 		TimeScale: 1,
 		Software:  s.Testbed.Software(),
 	}
 	if s.Version.Traits.TTL == impls.TTLNone || s.Version.Strategy != nil {
 		h.Lock.TTL = 0
+	}
+	if n := sc.Lock.Count; n > 1 {
+		h.Lock.Count = n
+	}
+	if n := sc.Workload.Threads; n > 1 {
+		h.Workload.Threads = n
 	}
 	if nest := sc.Workload.Nest; nest > 1 {
 		h.Workload.Nest = nest
@@ -186,7 +195,34 @@ func labels(v impls.Version) []string {
 	return all
 }
 
-// config is what every client's lock is made with.
+// processes says which clients are threads of one process. The probe, which comes
+// last, is nobody's.
+func processes(sc *scenarios.Scenario) map[string]int {
+	if sc.Workload.Threads <= 1 {
+		return nil
+	}
+	of := map[string]int{}
+	for i, name := range sc.Clients() {
+		of[name] = sc.ProcessOf(i + 1)
+	}
+	return of
+}
+
+// resources says which resource each client uses: that of its lock. The probe has
+// the first client's.
+func resources(sc *scenarios.Scenario) map[string]string {
+	if sc.Lock.Count <= 1 {
+		return nil
+	}
+	of := map[string]string{history.Probe: sc.KeyOf(1)}
+	for i, name := range sc.Clients() {
+		of[name] = sc.KeyOf(i + 1)
+	}
+	return of
+}
+
+// config is what every client's lock is made with, but for the key where there
+// are several locks.
 func config(sc *scenarios.Scenario, v impls.Version) impls.Config {
 	cfg := impls.Config{Key: sc.Lock.Key, TTL: sc.Lock.TTL, Wait: sc.Lock.Wait}
 	if sc.Lock.RenewingTTL > 0 && v.Traits.Renew != impls.RenewNone {

@@ -265,6 +265,36 @@ func TestOddClaims(t *testing.T) {
 	}
 }
 
+// A client that keeps the lock does its section and does not give it back; what
+// renews the lock in its process goes on.
+func TestKeeping(t *testing.T) {
+	bubble.Use(t)
+	keeper := workload(func(w *scenarios.Workload) { w.Keep = []string{"client-1"} })
+	for _, tt := range []struct {
+		v       impls.Version
+		verdict checker.Verdict // of no-deadlock
+	}{
+		{control, checker.Holds},
+		{broken.Renewing(broken.None), checker.Violated},
+	} {
+		out := mustRun(t, pair{plain("kept", keeper), tt.v}, 1)
+		want := []string{"invoke acquire", "ok acquire", "invoke read", "ok read", "invoke write", "ok write"}
+		if got := heard(out.History, "client-1"); !slices.Equal(got, want) {
+			t.Errorf("%s: client-1 did\n%q\nwant\n%q", tt.v.Name, got, want)
+		}
+		if got := verdict(out, "no-deadlock"); got.Verdict != tt.verdict {
+			t.Errorf("%s: no-deadlock is %v, want %v%s", tt.v.Name, got.Verdict, tt.verdict, tell(out))
+		}
+	}
+	read := plain("kept", workload(func(w *scenarios.Workload) {
+		w.Clients, w.Keep, w.Readers = 1, []string{"client-1"}, []string{"client-1"}
+	}))
+	want := []string{"invoke acquire shared", "ok acquire shared", "invoke read", "ok read", "invoke read", "ok read"}
+	if got := heard(mustRun(t, pair{read, shared}, 1).History, "client-1"); !slices.Equal(got, want) {
+		t.Errorf("the reader did\n%q\nwant\n%q", got, want)
+	}
+}
+
 // The header says what the checks must know, and no more than the version has.
 func TestHeader(t *testing.T) {
 	bubble.Use(t)

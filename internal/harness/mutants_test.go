@@ -197,6 +197,9 @@ var mutants = []mutant{
 	{broken.NoWait, broken.Single, crash, "availability", "client-1", "no running client held the lock"},
 	{broken.SwallowsTheLease, broken.Single, impatient, "availability", "client-1", "the key of client-1"},
 
+	{broken.GarbageErrors, broken.Single, alonePaused, "honesty", "client-1", "neither yes nor no (something went wrong)"},
+	{broken.GarbageErrors, broken.Single, overrun, "honesty", "client-1", "redis-1 said 0"},
+
 	{broken.EntersAnyway, broken.Single, shortWait, "mutual-exclusion", "client-2", ""},
 	{broken.EntersAnyway, broken.Single, shortWait, "honesty", "client-2", "the key was that of client-1"},
 
@@ -281,7 +284,6 @@ func TestControlsAreNotAccused(t *testing.T) {
 func TestEveryFlawIsTried(t *testing.T) {
 	tried := map[broken.Flaw]bool{
 		broken.IgnoresContext: true, // TestRogueThatIgnoresItsContext
-		broken.GarbageErrors:  true, // TestRogueThatReturnsGarbage
 	}
 	for _, m := range mutants {
 		tried[m.flaw] = true

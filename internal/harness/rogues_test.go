@@ -2,7 +2,9 @@ package harness_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -12,6 +14,8 @@ import (
 
 	"lockpick/checker"
 	"lockpick/checker/history"
+	"lockpick/faults"
+	"lockpick/impls"
 	"lockpick/impls/broken"
 	"lockpick/internal/harness"
 	"lockpick/internal/testbed/sim"
@@ -133,37 +137,199 @@ func TestRogueThatIgnoresItsContext(t *testing.T) {
 	}
 }
 
-// An error that is none of the contract's leaves the outcome unknown: nobody is
-// accused for it, and nothing is taken for a refusal.
+// An error that is none of the contract's leaves the outcome unknown: nothing is
+// taken for a refusal, and who was never answered with a yes is not accused. A
+// release that was answered is: see the mutants.
 func TestRogueThatReturnsGarbage(t *testing.T) {
 	bubble.Use(t)
-	v := broken.Single(broken.GarbageErrors)
-	for _, sc := range []*scenarios.Scenario{alonePaused, plain("no-wait", func(s *scenarios.Scenario) { s.Lock.Wait = 0 })} {
-		out := mustRun(t, pair{sc, v}, 1)
-		unknown := count(out.History, func(r history.Record) bool {
-			return r.Kind == history.Unknown && strings.Contains(r.Error, "something went wrong")
+	out := mustRun(t, pair{plain("no-wait", func(s *scenarios.Scenario) { s.Lock.Wait = 0 }), broken.Single(broken.GarbageErrors)}, 1)
+	unknown := count(out.History, func(r history.Record) bool {
+		return r.Kind == history.Unknown && strings.Contains(r.Error, "something went wrong")
+	})
+	refused := count(out.History, func(r history.Record) bool { return r.Kind == history.Fail })
+	if unknown != 1 || refused != 0 {
+		t.Errorf("%d outcomes are unknown and %d are refusals, want 1 and 0", unknown, refused)
+	}
+	if got := verdict(out, "honesty"); got.Verdict != checker.Holds {
+		t.Errorf("honesty is %v%s", got.Verdict, tell(out))
+	}
+}
+
+// A release that says neither yes nor no is accused only if its client had every
+// answer; in these runs the lock that always says so had not, or may not have had.
+func TestWhoHasNoAnswerMaySayNothing(t *testing.T) {
+	bubble.Use(t)
+	release := func(p faults.Point) faults.Trigger {
+		return wire("client-1", faults.Wire{Command: 1, During: faults.InRelease, Point: p})
+	}
+	link := to("client-1", "redis-1")
+	for _, tt := range []struct {
+		name  string
+		steps []faults.Step
+	}{
+		{"the request is lost", []faults.Step{{Fault: faults.Drop{What: faults.Request}, When: release(faults.BeforeSend)}}},
+		{"the reply is lost", []faults.Step{{Fault: faults.Drop{What: faults.Reply}, When: release(faults.Applied)}}},
+		{"the connection is reset", []faults.Step{{Fault: faults.Reset{Link: link}, When: release(faults.Applied)}}},
+		{"the node is not there", []faults.Step{{Fault: faults.Stop{Node: "redis-1"}, For: 20 * time.Second, When: when("client-1", faults.Written, 0)}}},
+		{"the reply is held", []faults.Step{{Fault: faults.Hold{Link: link, Direction: faults.ToClient}, For: 2 * time.Second, When: release(faults.BeforeSend)}}},
+		{"the reply is slow", []faults.Step{{Fault: faults.Slow{Link: link, Direction: faults.Both, By: time.Second}, For: 5 * time.Second, When: when("client-1", faults.Written, 0)}}},
+		{"the node refuses", []faults.Step{{Fault: faults.Refuse{Node: "redis-1", With: faults.Busy}, For: 5 * time.Second, When: when("client-1", faults.Written, 0)}}},
+		{"the client stands still", []faults.Step{pause("client-1", 40*time.Second, release(faults.BeforeSend))}},
+		{"the client is called off", []faults.Step{{Fault: faults.Cancel{Client: "client-1"}, When: when("client-1", faults.Acquired, time.Second)}}},
+		{"the client is called off and has sent", []faults.Step{{Fault: faults.Cancel{Client: "client-1"}, When: release(faults.Applied)}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			sc := plain("no-answer", workload(func(w *scenarios.Workload) { w.Clients = 1 }), with(tt.steps...))
+			out := mustRun(t, pair{sc, broken.Single(broken.GarbageErrors)}, 1)
+			if got := verdict(out, "honesty"); got.Verdict != checker.Holds || out.Undecided != "" {
+				t.Errorf("honesty is %v%s", got.Verdict, tell(out))
+			}
 		})
-		refused := count(out.History, func(r history.Record) bool { return r.Kind == history.Fail })
-		if unknown != 1 || refused != 0 {
-			t.Errorf("%s: %d outcomes are unknown and %d are refusals, want 1 and 0", sc.Name, unknown, refused)
-		}
-		if got := verdict(out, "honesty"); got.Verdict != checker.Holds {
-			t.Errorf("%s: honesty is %v%s", sc.Name, got.Verdict, tell(out))
+	}
+}
+
+// Of an outcome that is known it is not said that everything was answered.
+func TestKnownOutcomesSayNothingOfAnswers(t *testing.T) {
+	bubble.Use(t)
+	for _, sc := range []*scenarios.Scenario{quietly, overrun} {
+		out := mustRun(t, pair{sc, control}, 1)
+		if n := count(out.History, func(r history.Record) bool { return r.Answered }); n != 0 {
+			t.Errorf("%s: %d records say so", sc.Name, n)
 		}
 	}
 }
 
-// A panic is an error that says which lock it was and where, and keeps what was
-// recorded before it.
-func TestRogueThatPanics(t *testing.T) {
+// bursting is a lock that panics in some of its methods.
+type bursting struct {
+	impls.Lock
+	in string
+}
+
+func (b bursting) burst(op string) {
+	if b.in == op {
+		panic(fmt.Errorf("boiler burst in %s", op))
+	}
+}
+
+func (b bursting) Acquire(ctx context.Context) (impls.Lease, error) {
+	b.burst(history.Acquire)
+	return b.Lock.Acquire(ctx)
+}
+
+func (b bursting) AcquireShared(ctx context.Context) (impls.Lease, error) { return b.Acquire(ctx) }
+
+func (b bursting) Release(ctx context.Context, l impls.Lease) error {
+	b.burst(history.Release)
+	return b.Lock.Release(ctx, l)
+}
+
+func (b bursting) Extend(_ context.Context, l impls.Lease) (impls.Lease, error) {
+	b.burst(history.Extend)
+	return l, nil
+}
+
+func burstsIn(op string) impls.Version {
+	return made(func(t *impls.Traits) { t.Shared, t.Extend = true, true }, func(l impls.Lock, _ impls.Env, _ impls.Config) impls.Lock {
+		return bursting{l, op}
+	})
+}
+
+// A panic of a method that a handler calls is the outcome of that call, and the
+// handler goes on as one does that recovers: it gives back what it has, and comes
+// again.
+func TestPanicIsAnOutcome(t *testing.T) {
+	bubble.Use(t)
+	extending := plain("extending", workload(func(w *scenarios.Workload) { w.Rounds, w.Extend = 2, 2*time.Second }))
+	reader := plain("reading", workload(func(w *scenarios.Workload) { w.Rounds, w.Readers = 2, []string{"client-1"} }))
+	get, use := []string{"invoke acquire", "ok acquire"}, []string{"invoke read", "ok read", "invoke write", "ok write"}
+	for _, tt := range []struct {
+		op    string
+		sc    *scenarios.Scenario
+		error string
+		round []string // what client-1 hears in each round
+	}{
+		{history.Acquire, twoRounds, "panic: boiler burst in acquire at harness_test.bursting.burst rogues_test.go:", []string{"invoke acquire", "unknown acquire"}},
+		{history.Acquire, reader, "panic: boiler burst in acquire at harness_test.bursting.burst rogues_test.go:", []string{"invoke acquire shared", "unknown acquire shared"}},
+		{history.Release, twoRounds, "panic: boiler burst in release at harness_test.bursting.burst rogues_test.go:", slices.Concat(get, use, []string{"invoke release", "unknown release"})},
+		{history.Extend, extending, "panic: boiler burst in extend at harness_test.bursting.burst rogues_test.go:", slices.Concat(get, use[:2], []string{"invoke extend", "unknown extend", "invoke release", "ok release"})},
+	} {
+		t.Run(tt.op+"/"+tt.sc.Name, func(t *testing.T) {
+			out := mustRun(t, pair{tt.sc, burstsIn(tt.op)}, 1)
+			heard := heard(out.History, "client-1")
+			if tt.op != history.Release {
+				if want := slices.Concat(tt.round, tt.round); !slices.Equal(heard, want) {
+					t.Errorf("client-1 did\n%q\nwant\n%q", heard, want)
+				}
+			} else if !slices.Equal(heard[:len(tt.round)], tt.round) { // the second round waits for the lease
+				t.Errorf("client-1 did\n%q\nwant first\n%q", heard, tt.round)
+			}
+			panics := count(out.History, func(r history.Record) bool {
+				return r.Panicked && r.Kind == history.Unknown && r.Op == tt.op && strings.HasPrefix(r.Error, tt.error)
+			})
+			if all := count(out.History, func(r history.Record) bool { return r.Kind == history.Unknown }); panics == 0 || panics != all {
+				t.Errorf("%d of %d unknown outcomes are a panic with %q", panics, all, tt.error)
+			}
+			got := verdict(out, "honesty")
+			if got.Verdict != checker.Violated || !slices.ContainsFunc(got.Findings, func(f checker.Finding) bool {
+				return f.Who[0] == "client-1" && strings.Contains(f.Cause, "did not return but panicked") && strings.Contains(f.Cause, "boiler burst")
+			}) {
+				t.Errorf("honesty is %v%s", got.Verdict, tell(out))
+			}
+		})
+	}
+}
+
+// miscounting is a lock that makes a library panic.
+type miscounting struct {
+	impls.Lock
+	times int
+}
+
+func (m miscounting) Release(context.Context, impls.Lease) error {
+	return errors.New(strings.Repeat("no", m.times))
+}
+
+// The place is in the package whose method was called, however deep below it the
+// panic began.
+func TestPanicBelowTheLock(t *testing.T) {
+	bubble.Use(t)
+	v := made(func(*impls.Traits) {}, func(l impls.Lock, _ impls.Env, _ impls.Config) impls.Lock { return miscounting{l, -1} })
+	out := mustRun(t, pair{twoRounds, v}, 1)
+	if count(out.History, func(r history.Record) bool {
+		return r.Panicked && strings.Contains(r.Error, " at harness_test.miscounting.Release rogues_test.go:")
+	}) == 0 {
+		t.Errorf("no panic is said to be in the lock's Release%s", tell(out))
+	}
+}
+
+// The rogues of the kind that panic do so in every run alike.
+func TestRoguePanicsAlike(t *testing.T) {
+	bubble.Use(t)
+	for r, where := range map[broken.Rogue]string{
+		broken.PanicsInAcquire: "panic: rogue: in Acquire at broken.(*rogue).Acquire rogue.go:",
+		broken.PanicsInRelease: "panic: rogue: in Release at broken.(*rogue).Release rogue.go:",
+	} {
+		p := pair{twoRounds, broken.RogueVersion(r)}
+		one, two := mustRun(t, p, 1), mustRun(t, p, 1)
+		if n := count(one.History, func(r history.Record) bool { return r.Panicked && strings.HasPrefix(r.Error, where) }); n == 0 {
+			t.Errorf("%s: no outcome is %q", r, where)
+		}
+		if one.SHA256 != two.SHA256 {
+			t.Errorf("%s: two runs with one seed differ", r)
+		}
+	}
+}
+
+// A panic of New or Close, which no handler calls, and an error that cannot be read
+// are errors of the run, which say which lock it was and where, and keep what was
+// recorded before.
+func TestRogueThatFailsTheRun(t *testing.T) {
 	bubble.Use(t)
 	for _, tt := range []struct {
 		rogue broken.Rogue
 		says  string
 	}{
 		{broken.PanicsInNew, "panicked: rogue: in New"},
-		{broken.PanicsInAcquire, "panicked: rogue: in Acquire"},
-		{broken.PanicsInRelease, "panicked: rogue: in Release"},
 		{broken.PanicsInClose, "panicked in Close: rogue: in Close"},
 		{broken.PanickingError, "panicked"},
 		{broken.NilLock, "New returned neither a lock nor an error"},

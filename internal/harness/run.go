@@ -38,9 +38,13 @@ func (r *run) carryOut(w testbed.World) {
 	r.schedule = faults.NewSchedule(w, r.steps, r.report)
 	var all []*client
 	for i, name := range r.Scenario.Clients() {
-		all = append(all, newClient(r, i+1, name))
+		c := newClient(r, i+1, name, r.Scenario.KeyOf(i+1))
+		if i > 0 && r.Scenario.ProcessOf(i) == r.Scenario.ProcessOf(i+1) {
+			c.after = all[i-1].opened
+		}
+		all = append(all, c)
 	}
-	probe := newClient(r, len(all)+1, history.Probe)
+	probe := newClient(r, len(all)+1, history.Probe, r.Scenario.KeyOf(1))
 	if !probe.prepare() {
 		return
 	}
@@ -194,8 +198,9 @@ func (r *run) fail(err error) {
 	r.failed = append(r.failed, err)
 }
 
-// catch turns a panic of the lock in a goroutine of the harness into a failure
-// of the run. A panic in a goroutine of the lock's own ends the process, as it
+// catch turns a panic in a goroutine of the harness into a failure of the run:
+// one of New, of Close, or of the harness itself. One of the lock's other methods
+// is an outcome; see call. A panic in a goroutine of the lock's own ends the process, as it
 // would anywhere.
 func (r *run) catch(what string) {
 	if p := recover(); p != nil {

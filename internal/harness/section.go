@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"lockpick/checker/history"
@@ -24,11 +25,17 @@ func (c *client) section(ctx context.Context) {
 	innermost := len(leases) - 1
 	leases[innermost] = c.use(ctx, leases[innermost])
 	close(over)
+	if c.keeps() {
+		return
+	}
 	kept := len(leases) - min(len(leases), releases(c.run.Scenario.Workload))
 	for i := innermost; i >= kept; i-- {
 		c.release(ctx, leases[i], i+1)
 	}
 }
+
+// keeps reports whether the client's task ends without giving back the lock.
+func (c *client) keeps() bool { return slices.Contains(c.run.Scenario.Workload.Keep, c.name) }
 
 // releases is how often a section gives the lock back, at most; a scenario that
 // does not say means every time.
@@ -69,10 +76,14 @@ func inside(depth int) int {
 // acquireBy gets the lock by one of its methods. r says how, for the history.
 func (c *client) acquireBy(ctx context.Context, r history.Record, method func(context.Context) (impls.Lease, error)) (impls.Lease, error) {
 	c.client.Enter(faults.InAcquire)
-	r.Op, r.Key = history.Acquire, c.run.Scenario.Lock.Key
+	r.Op, r.Key = history.Acquire, c.key
 	op := c.invoke(r)
 	c.tell(faults.Acquiring)
-	lease, err := method(ctx)
+	var lease impls.Lease
+	err := call(func() (err error) {
+		lease, err = method(ctx)
+		return err
+	})
 	c.client.Checkpoint() // the call returns when the client runs
 	learned := history.Record{}
 	if err == nil {
@@ -186,8 +197,8 @@ func (c *client) workTime() time.Duration {
 }
 
 // labour works for d and extends the lease meanwhile, if the scenario says so and
-// the lock can. It reports false when the section was cancelled, or the client
-// heeds its lease and was told that it is gone.
+// the lock can. It reports false when the section was cancelled, an extend
+// panicked, or the client heeds its lease and was told that it is gone.
 func (c *client) labour(ctx context.Context, l impls.Lease, d time.Duration) (impls.Lease, bool) {
 	w := c.run.Scenario.Workload
 	lock, ok := c.lock.(impls.Extender)
@@ -196,15 +207,19 @@ func (c *client) labour(ctx context.Context, l impls.Lease, d time.Duration) (im
 			return l, false
 		}
 		d -= w.Extend
-		op := c.invoke(history.Record{Op: history.Extend, Key: c.run.Scenario.Lock.Key, Owner: c.client.Label(l.Owner)})
-		extended, err := lock.Extend(ctx, l)
+		op := c.invoke(history.Record{Op: history.Extend, Key: c.key, Owner: c.client.Label(l.Owner)})
+		var extended impls.Lease
+		answered, err := c.asked(func() (err error) {
+			extended, err = lock.Extend(ctx, l)
+			return err
+		})
 		c.client.Checkpoint()
-		learned := history.Record{}
+		learned := history.Record{Answered: answered}
 		if err == nil {
 			l, learned = extended, c.learned(extended)
 		}
 		op.end(err, learned)
-		if w.Heed && errors.Is(err, impls.ErrNotHeld) {
+		if w.Heed && errors.Is(err, impls.ErrNotHeld) || isPanic(err) {
 			return l, false
 		}
 	}
@@ -249,17 +264,17 @@ func (c *client) heed(l impls.Lease) bool {
 func (c *client) release(ctx context.Context, l impls.Lease, depth int) {
 	c.client.Enter(faults.InRelease)
 	op := c.invoke(history.Record{
-		Op: history.Release, Key: c.run.Scenario.Lock.Key, Owner: c.client.Label(l.Owner), Depth: inside(depth),
+		Op: history.Release, Key: c.key, Owner: c.client.Label(l.Owner), Depth: inside(depth),
 	})
 	c.tell(faults.Releasing)
-	err := c.lock.Release(ctx, l)
+	answered, err := c.asked(func() error { return c.lock.Release(ctx, l) })
 	c.client.Checkpoint()
 	if depth > 1 {
 		c.client.Enter(faults.InHold)
 	} else {
 		c.client.Enter("")
 	}
-	op.end(err, history.Record{})
+	op.end(err, history.Record{Answered: answered})
 	c.tell(faults.Released)
 }
 
@@ -283,7 +298,9 @@ func (c *client) reading(ctx context.Context) {
 		}
 	}
 	close(over)
-	c.release(ctx, lease, 1)
+	if !c.keeps() {
+		c.release(ctx, lease, 1)
+	}
 }
 
 // errNotShared means that a version's Traits promise more than it has.

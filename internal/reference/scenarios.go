@@ -90,6 +90,10 @@ func setting(s *scenarios.Scenario) [][]string {
 	if len(l.Also) > 0 {
 		lock = fmt.Sprintf("%s, and %s for versions that lock several keys as one; a lease of %s", code(l.Key), codes(l.Also, ", "), short(l.TTL))
 	}
+	if l.Count > 1 {
+		lock = fmt.Sprintf("%d of them, %s to %s, each with a resource of its own, which the clients take in turn; a lease of %s",
+			l.Count, code(s.KeyOf(1)), code(s.KeyOf(l.Count)), short(l.TTL))
+	}
 	if l.RenewingTTL > 0 {
 		lock += fmt.Sprintf(" (%s for versions that renew it)", short(l.RenewingTTL))
 	}
@@ -114,6 +118,9 @@ func setting(s *scenarios.Scenario) [][]string {
 	for _, trait := range slices.Sorted(maps.Keys(s.Needs)) {
 		rows = append(rows, []string{"needs", fmt.Sprintf("a version with %s: %s", code(trait), strings.Join(s.Needs[trait], " or "))})
 	}
+	if len(s.Variants) > 0 {
+		rows = append(rows, []string{"tried too", "the variants " + codes(s.Variants, ", ")})
+	}
 	if s.Strategies {
 		rows = append(rows, []string{"tried too", "what changes the resource without a lock"})
 	}
@@ -136,6 +143,9 @@ func clients(w scenarios.Workload) string {
 		if w.Releases > 0 && w.Releases < w.Nest {
 			text += ", and releases it " + times(w.Releases)
 		}
+	}
+	if w.Threads > 1 {
+		text += fmt.Sprintf("; threads, %d to a process", w.Threads)
 	}
 	if len(w.Readers) > 0 {
 		text += fmt.Sprintf("; in shared mode, only to read: %s", and(w.Readers))
@@ -171,6 +181,15 @@ func bounds(b scenarios.Bounds) []string {
 	}
 	if b.RenewalsPerTTL > 0 {
 		list = append(list, fmt.Sprintf("a lease may be renewed %g times in its time", b.RenewalsPerTTL))
+	}
+	if b.Throughput > 0 {
+		list = append(list, fmt.Sprintf("the clients must finish %g sections a second together", b.Throughput))
+	}
+	if b.Connections > 0 {
+		list = append(list, fmt.Sprintf("a node may have %d connections open at once", b.Connections))
+	}
+	if b.Subscriptions > 0 {
+		list = append(list, fmt.Sprintf("a node may have %d subscriptions at once", b.Subscriptions))
 	}
 	if b.Overtakes > 0 {
 		list = append(list, fmt.Sprintf("a client may be overtaken %s", times(b.Overtakes)))

@@ -84,6 +84,9 @@ func readPackage(root fs.FS, dir string) (text string, literals []string, err er
 			text = f.Doc.Text()
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
+			if pair, ok := n.(*ast.KeyValueExpr); ok && isName(pair.Key, "VariantOf") {
+				return false // it names the version of another package
+			}
 			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 				if s, err := strconv.Unquote(lit.Value); err == nil {
 					literals = append(literals, s)
@@ -93,6 +96,11 @@ func readPackage(root fs.FS, dir string) (text string, literals []string, err er
 		})
 	}
 	return text, literals, nil
+}
+
+func isName(e ast.Expr, name string) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == name
 }
 
 // markdown renders a package's comment for the page of a version. Its first

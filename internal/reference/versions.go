@@ -16,6 +16,9 @@ func (b *book) version(v impls.Version) string {
 	p.text("%s", sentence(plain.Replace(v.Summary)))
 	dir := b.packages[v.Name].dir
 	p.text("From %s. The code is in [%s](../../%s).", where(v.Where), dir, dir)
+	if v.VariantOf != "" {
+		p.text("It is a variant of %s: it differs in one rule, and is tried where that shows.", link("", v.VariantOf))
+	}
 	breaks, withstands, left := b.trials(v)
 	if s := shows(breaks, withstands); s != nil {
 		p.command(runCommand(s, v))

@@ -44,13 +44,22 @@ type Spec struct {
 	Name     string // of the run, for errors
 	Topology history.Topology
 	Clients  []string
-	Store    string // the name of the node that keeps the resource
-	Initial  int64  // the value of the resource
+	Store    string // the name of the node that keeps the resources
+	Initial  int64  // the value of each resource
 	Fences   bool   // the store refuses a write whose fence is older than one that it has seen
 	Retries  int    // how often the Redis client sends a command again that got no reply
 	Replicas Replicas
 	Seed     uint64
 	Recorder *history.Recorder
+
+	// Processes says which clients are threads of one process: by client, the
+	// process's number. A client that is not there is a process of its own.
+	Processes map[string]int
+
+	// Resources says which resource each client uses, by a name that stands as the
+	// key in the store's records. A client that is not there uses the one that has
+	// no name.
+	Resources map[string]string
 
 	// Packet is told of every command of a client to a lock node, at every point
 	// of its way, and answers whether that message is to be lost.
@@ -80,8 +89,9 @@ type World interface {
 	Look(text string)
 }
 
-// Client is one participant. Its methods block while it is paused. After it
-// crashed they return an error at once, and what they were to do is not done.
+// Client is one participant, a thread of its process. Its methods block while it is
+// paused. After it crashed they return an error at once, and what they were to do
+// is not done.
 type Client interface {
 	// Lock makes the client's handle.
 	Lock(v impls.Version, c impls.Config) (impls.Lock, error)
@@ -109,12 +119,24 @@ type Client interface {
 	// Checkpoint returns when the client is not paused.
 	Checkpoint()
 
-	// Read and Write use the protected resource over the network. A write that
+	// Read and Write use the client's resource over the network. A write that
 	// the store refused is ErrRefused; with any other error it may have been
 	// applied.
 	Read(ctx context.Context) (int64, error)
 	Write(ctx context.Context, v int64, fence uint64) error
 
+	// Answers counts what has become so far of what the client's process asked the
+	// lock's nodes.
+	Answers() Answers
+
 	// Label returns the history's name for a value that a lock stored.
 	Label(owner string) string
+}
+
+// Answers counts what a process asked the lock's nodes: commands of its locks, but
+// for subscriptions.
+type Answers struct {
+	Sent    int // commands
+	Waiting int // of them those that may still be answered, and connections that are being made
+	Missed  int // commands that will not be, and connections that could not be made
 }

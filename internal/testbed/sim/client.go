@@ -16,16 +16,29 @@ import (
 
 	"lockpick/faults"
 	"lockpick/impls"
+	"lockpick/internal/testbed"
 )
 
-// client is one simulated process. Its fields are guarded by world.mu unless
-// stated.
+// process is what its threads have in common: what strikes one of them strikes
+// all, and there is one wall clock.
+type process struct {
+	world   *world
+	threads []*client // at least one; fixed once the world is made
+	shared  impls.Process
+	ahead   atomic.Int64    // how far its wall clock is, in nanoseconds
+	answers testbed.Answers // guarded by world.mu
+}
+
+// client is one thread of a simulated process. Its fields are guarded by world.mu
+// unless stated.
 type client struct {
-	world *world
-	name  string
-	ctx   context.Context
-	end   context.CancelFunc
-	work  *rand.Rand // how exactly it sleeps; of the goroutine that works
+	world    *world
+	name     string
+	process  *process
+	resource *resource // of the store
+	ctx      context.Context
+	end      context.CancelFunc
+	work     *rand.Rand // how exactly it sleeps; of the goroutine that works
 
 	pauses  int // faults that make it stand still
 	crashed bool
@@ -44,9 +57,6 @@ type client struct {
 	nodes    []impls.Redis
 
 	tokens atomic.Int64
-	ahead  atomic.Int64 // how far its wall clock is, in nanoseconds
-
-	process impls.Process
 
 	cut  context.CancelFunc // ends the section's context; nil between sections
 	debt time.Duration      // what asking Sentinels has cost and was not waited for yet
@@ -59,10 +69,12 @@ type waiter struct {
 	wake  chan struct{}
 }
 
-func newClient(w *world, name string) *client {
-	ctx, end := context.WithCancel(w.ctx)
-	c := &client{world: w, name: name, ctx: ctx, end: end}
+// newClient makes a thread of a process.
+func newClient(p *process, name string, r *resource) *client {
+	ctx, end := context.WithCancel(p.world.ctx)
+	c := &client{world: p.world, name: name, process: p, resource: r, ctx: ctx, end: end}
 	c.work = c.Rand("work")
+	p.threads = append(p.threads, c)
 	return c
 }
 
@@ -102,29 +114,53 @@ func (c *client) gate(place uint64) error {
 	}
 }
 
-// pause makes the client stand still.
-func (c *client) pause() {
-	c.world.mu.Lock()
-	defer c.world.mu.Unlock()
-	c.pauses++
+// pause makes the process stand still.
+func (p *process) pause() {
+	p.world.mu.Lock()
+	defer p.world.mu.Unlock()
+	for _, c := range p.threads {
+		c.pauses++
+	}
 }
 
-// resume ends one pause. With the last of them the client wakes: those who stand
+// resume ends one pause. With the last of them the process wakes: those who stand
 // still go on one after the other, so that their order does not depend on chance.
-func (c *client) resume() {
-	c.world.mu.Lock()
-	defer c.world.mu.Unlock()
-	if c.pauses = max(c.pauses-1, 0); c.pauses > 0 {
-		return
+func (p *process) resume() {
+	p.world.mu.Lock()
+	defer p.world.mu.Unlock()
+	var waiting []waiter
+	for _, c := range p.threads {
+		if c.pauses = max(c.pauses-1, 0); c.pauses == 0 {
+			waiting = append(waiting, c.goOn()...)
+		}
 	}
+	for i, one := range waiting {
+		p.world.after(time.Duration(i+1), func() { close(one.wake) })
+	}
+}
+
+// goOn sends what was kept back, and returns who has stood still, in the order in
+// which they are to wake. The caller holds world.mu.
+func (c *client) goOn() []waiter {
 	for _, cmd := range c.unsent {
 		cmd.goOn()
 	}
-	slices.SortStableFunc(c.waiting, func(a, b waiter) int { return cmp.Compare(a.place, b.place) })
-	for i, one := range c.waiting {
-		c.world.after(time.Duration(i+1), func() { close(one.wake) })
-	}
+	waiting := c.waiting
+	slices.SortStableFunc(waiting, func(a, b waiter) int { return cmp.Compare(a.place, b.place) })
 	c.unsent, c.waiting = nil, nil
+	return waiting
+}
+
+// crash ends the process by a fault.
+func (p *process) crash() {
+	for _, c := range p.threads {
+		c.kill()
+	}
+	p.world.mu.Lock()
+	defer p.world.mu.Unlock()
+	for _, c := range p.threads {
+		c.struck = true
+	}
 }
 
 // kill ends the client. What it sent before is still under way; its system
@@ -177,7 +213,9 @@ func (c *client) Lock(v impls.Version, cfg impls.Config) (impls.Lock, error) {
 
 // join makes the client's connections to the nodes, once.
 func (c *client) join(cfg impls.Config) {
-	c.world.labels.keepKey(cfg.Key)
+	for _, key := range append([]string{cfg.Key}, cfg.Also...) {
+		c.world.labels.keepKey(key)
+	}
 	switch t := c.world.spec.Topology; {
 	case c.nodes != nil:
 	case len(t.Sentinels) > 0:
@@ -299,8 +337,18 @@ func (c *client) Alive() bool {
 
 // Sleep implements testbed.Client.
 func (c *client) Sleep(d time.Duration) {
-	_ = impls.Sleep(c.ctx, d+time.Duration(1+c.work.IntN(999)))
+	d += time.Duration(1 + c.work.IntN(999))
+	_ = impls.Sleep(c.ctx, d+c.process.apart(c, c.world.Now()+d))
 	c.Checkpoint()
+}
+
+// apart returns how long after t, at least, a thread may wake: no two threads of a
+// process share an instant, since which of them would then get a mutex of their
+// process first is chance.
+func (p *process) apart(c *client, t time.Duration) time.Duration {
+	n := time.Duration(len(p.threads))
+	own := time.Duration(slices.Index(p.threads, c))
+	return (own - t%n + n) % n
 }
 
 // Checkpoint implements testbed.Client.
@@ -329,10 +377,12 @@ func (e env) Nodes() []impls.Redis { return slices.Clone(e.nodes) }
 func (e env) Owner() string        { return e.name }
 
 // Process implements impls.Env.
-func (e env) Process() *impls.Process { return &e.process }
+func (e env) Process() *impls.Process { return &e.client.process.shared }
 
 // Wall implements impls.Env.
-func (e env) Wall() time.Time { return time.Now().Round(0).Add(time.Duration(e.ahead.Load())) }
+func (e env) Wall() time.Time {
+	return time.Now().Round(0).Add(time.Duration(e.client.process.ahead.Load()))
+}
 
 // Token implements impls.Env.
 func (e env) Token() string {

@@ -15,6 +15,7 @@ type command struct {
 	packet  faults.Packet // what hooks are told; Number is 0 for commands that do not count
 	section uint64        // which of the client's phases it was written in
 	drop    bool          // it is lost on the way
+	waited  bool          // the client waits for its answer, or did
 	sent    time.Duration
 	kept    time.Duration // since when it was kept back by a pause
 }
@@ -34,12 +35,14 @@ func (c *conn) submit(args []string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := c.known(); err != nil {
+		cl.process.answers.Missed++
 		return err
 	}
 	c.written++
 	cmd := &command{conn: c, args: args, section: cl.section, packet: faults.Packet{
 		Client: cl.name, Node: c.node.name, Name: strings.ToUpper(args[0]), Phase: cl.phase,
 	}}
+	cmd.asked()
 	w.push(&event{at: w.Now() + 1, source: leaving | c.link.number, seq: c.number<<32 | c.written, do: cmd.leave})
 	return nil
 }
@@ -132,6 +135,7 @@ func (cmd *command) deliver(reply []byte) {
 	w := cmd.conn.link.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	cmd.answered()
 	cmd.conn.inbox = append(cmd.conn.inbox, reply...)
 	cmd.conn.notify()
 }

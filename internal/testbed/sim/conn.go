@@ -31,6 +31,7 @@ type conn struct {
 	timer    *time.Timer   // of that Read
 	revived  time.Duration // when the deadline was last moved by a pause
 	streams  [2]stream
+	waiting  int           // commands that the client waits to be answered
 	written  uint64        // commands that the client has written
 	reset    bool          // what is still under way is lost
 	broken   time.Duration // when it was reset
@@ -59,6 +60,8 @@ func (l *link) dial(ctx context.Context, n *node) (net.Conn, error) {
 	c.timer.Stop()
 	answer := make(chan error, 1)
 	w.mu.Lock()
+	answers := &l.client.process.answers
+	answers.Waiting++
 	l.opened++
 	c.number = l.opened
 	// it leaves as a command does: what strikes the link at this very instant comes first
@@ -88,6 +91,12 @@ func (l *link) dial(ctx context.Context, n *node) (net.Conn, error) {
 		default:
 		}
 	}
+	w.mu.Lock()
+	answers.Waiting--
+	if err != nil {
+		answers.Missed++
+	}
+	w.mu.Unlock()
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: addr(n.addr), Err: err}
 	}
@@ -235,6 +244,7 @@ func (c *conn) Close() error {
 // way, and is executed when it arrives. The caller holds w.mu.
 func (c *conn) hangUp(err error) {
 	c.err = err
+	c.giveUp()
 	c.notify()
 	c.link.conns = slices.DeleteFunc(c.link.conns, func(o *conn) bool { return o == c })
 }
@@ -243,6 +253,7 @@ func (c *conn) hangUp(err error) {
 // off the link's list.
 func (c *conn) breakOff() {
 	c.err, c.reset, c.broken = syscall.ECONNRESET, true, c.link.world.Now()
+	c.giveUp()
 	c.notify()
 }
 

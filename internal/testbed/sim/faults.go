@@ -87,7 +87,7 @@ func (w *world) Pause(name string) error {
 	if w.clients[name] == nil {
 		return w.onHost(name, func(n *node) { n.pause() }, (*sentinel).pause)
 	}
-	return w.onClient(name, (*client).pause)
+	return w.onClient(name, func(c *client) { c.process.pause() })
 }
 
 // Resume implements faults.Pauser.
@@ -95,17 +95,12 @@ func (w *world) Resume(name string) error {
 	if w.clients[name] == nil {
 		return w.onHost(name, func(n *node) { n.resume() }, (*sentinel).resume)
 	}
-	return w.onClient(name, (*client).resume)
+	return w.onClient(name, func(c *client) { c.process.resume() })
 }
 
 // Crash implements faults.Crasher.
 func (w *world) Crash(name string) error {
-	return w.onClient(name, func(c *client) {
-		c.kill()
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		c.struck = true
-	})
+	return w.onClient(name, func(c *client) { c.process.crash() })
 }
 
 // Cancel implements faults.Canceller.
@@ -156,7 +151,7 @@ func (w *world) Reset(l faults.Link) error {
 // Jump implements faults.Jumper.
 func (w *world) Jump(name string, by time.Duration) error {
 	if c, ok := w.clients[name]; ok {
-		c.ahead.Add(int64(by))
+		c.process.ahead.Add(int64(by))
 		return nil
 	}
 	return w.onNode(name, func(n *node) { n.jump(by) })

@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -13,7 +14,7 @@ import (
 // value has one name and each name one value: nothing is lost but the letters.
 type labels struct {
 	mu      sync.Mutex
-	key     string            // the lock's
+	keys    []string          // the locks'
 	name    map[string]string // value to name
 	made    map[string]int    // client to the number of its names
 	scripts map[string]string // script to its SHA-1
@@ -45,8 +46,8 @@ func (l *labels) of(client, value string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name, ok := l.name[value]
-	if !ok && l.key != "" && strings.Contains(value, l.key) {
-		return value // a name that was made of the key's, such as that of a counter
+	if !ok && slices.ContainsFunc(l.keys, func(key string) bool { return madeOf(value, key) }) {
+		return value
 	}
 	if !ok {
 		l.made[client]++
@@ -56,11 +57,21 @@ func (l *labels) of(client, value string) string {
 	return name
 }
 
-// keepKey lets the lock's key stand for itself.
+// madeOf reports whether a value is a name that was made of a key's, such as that
+// of a counter beside it, and not a random value with the key in it: those have
+// digits.
+func madeOf(value, key string) bool {
+	before, after, ok := strings.Cut(value, key)
+	return ok && (len(before)+len(after) < minRandom || !strings.ContainsAny(before+after, "0123456789"))
+}
+
+// keepKey lets the key of a lock stand for itself.
 func (l *labels) keepKey(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.key = key
+	if key != "" && !slices.Contains(l.keys, key) {
+		l.keys = append(l.keys, key)
+	}
 }
 
 // keep lets a value stand for itself that the simulator itself made up.

@@ -49,8 +49,10 @@ var errNotNearest = errors.New("sim: another Sentinel is nearer")
 // call makes a line to a Sentinel.
 func (c *client) call(s *sentinel) (net.Conn, error) {
 	w := c.world
+	// without the address: go-redis dials all Sentinels at once and joins what went
+	// wrong in the order in which its goroutines happened to run
 	fail := func(err error) (net.Conn, error) {
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: addr(s.addr), Err: err}
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

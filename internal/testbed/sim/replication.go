@@ -211,10 +211,12 @@ func (n *node) takeReplica(r *node, w *cable) {
 }
 
 // welcomeReplica begins to send to a replica. It does not count before it has
-// said that it has everything.
+// said that it has everything. What it asked for on an older connection is void;
+// a request on a connection that it has given up meanwhile may be the later to
+// arrive, and ends with that connection.
 func (n *node) welcomeReplica(r *node, w *cable) *feed {
 	f := &feed{replica: r, wire: w, heard: n.world.Now()}
-	n.role.feeds = slices.DeleteFunc(n.role.feeds, func(f *feed) bool { return f.replica == r })
+	n.role.feeds = slices.DeleteFunc(n.role.feeds, func(f *feed) bool { return f.replica == r && f.wire.number <= w.number })
 	n.role.feeds = append(n.role.feeds, f)
 	return f
 }

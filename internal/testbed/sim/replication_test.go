@@ -371,6 +371,29 @@ func TestRestartedPrimaryEmptiesItsReplicas(t *testing.T) {
 	})
 }
 
+// A replica gives up a request for everything that takes too long, and asks again.
+// When the first one arrives after all, and last, the primary goes on sending over
+// the connection that counts.
+func TestLateRequestEndsNoReplication(t *testing.T) {
+	bubble.Use(t)
+	trio(t).twice(func(w testbed.World) {
+		c, nodes := w.Client("client-1"), each(t, w, "client-1")
+		link := peers("redis-1", "redis-2")
+		mend := inject(t, w, faults.Slow{Link: link, Direction: faults.Both, By: 1500 * time.Millisecond})
+		inject(t, w, faults.Reset{Link: link})
+		c.Sleep(1200 * time.Millisecond) // the request is under way, and given up
+		mend()
+		c.Sleep(10 * time.Second)
+		for i, value := range []string{"a", "b"} {
+			nodes[0].Set(outside, "k", value, 0)
+			c.Sleep(time.Second)
+			if got := nodes[1].Get(outside, "k").Val(); got != value {
+				t.Errorf("write %d: the replica has %q, want %q", i+1, got, value)
+			}
+		}
+	})
+}
+
 // A value that two clients store alike belongs to the second one on a replica
 // that missed the change.
 func TestReplicaKnowsWhoStoredWhat(t *testing.T) {

@@ -101,17 +101,18 @@ func TestLabelsAreOneToOne(t *testing.T) {
 	var l labels
 	l.init()
 	l.keepKey("a-long-name-of-a-lock-that-is-a-key")
+	l.keepKey("order:12")
 	l.keep("client-1#1")
 	token, other := "Zm9vYmFyYmF6cXV4MTIzNA==", "cXV4Zm9vYmFyYmF6MTIzNA=="
 	if l.of("client-1", token) != "client-1~1" || l.of("client-2", other) != "client-2~1" || l.of("client-2", token) != "client-1~1" {
 		t.Errorf("%q and %q are called %q and %q", token, other, l.of("client-1", token), l.of("client-2", other))
 	}
-	for _, random := range []string{"2e3f9a1c", "1e234567", "1234567890123456789", "with a space 1a", "has#hash~1"} {
+	for _, random := range []string{"2e3f9a1c", "1e234567", "1234567890123456789", "with a space 1a", "has#hash~1", "order:12:2e3f9a1c77"} {
 		if got := l.of("client-3", random); !strings.HasPrefix(got, "client-3~") {
 			t.Errorf("%q, which may be random, is called %q", random, got)
 		}
 	}
-	for _, same := range []string{"short", "30000", "1764529981123", "client-1#1", "WithScores", "a-long-name-of-a-lock-that-is-a-key", "{a-long-name-of-a-lock-that-is-a-key}:fence"} {
+	for _, same := range []string{"short", "30000", "1764529981123", "client-1#1", "WithScores", "a-long-name-of-a-lock-that-is-a-key", "{a-long-name-of-a-lock-that-is-a-key}:fence", "order:12:subscribers", "lock:order:12:7"} {
 		if got := l.of("client-1", same); got != same {
 			t.Errorf("%q is called %q", same, got)
 		}

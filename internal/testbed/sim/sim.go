@@ -44,8 +44,13 @@ const (
 	MaxLatency = time.Millisecond
 )
 
-// DefaultGuard is how long a run may take in real time before it is said to spin.
+// DefaultGuard is how long virtual time may stand still, in real time, before a
+// run is said to spin.
 const DefaultGuard = 30 * time.Second
+
+// mostGuards is how many times the guard's time a run may take whose virtual time
+// moves.
+const mostGuards = 20
 
 // Testbed simulates. Its zero value is not ready; use New.
 type Testbed struct {
@@ -59,11 +64,12 @@ type Testbed struct {
 // Option changes a Testbed.
 type Option func(*Testbed)
 
-// WithGuard calls f, on a goroutine outside of virtual time, when a run has not
-// ended after d of real time: some code of the lock or its library loops
-// without ever waiting, and nothing but the end of the process stops it. By then
-// the history is written up to that point. Without this option the guard
-// panics after DefaultGuard.
+// WithGuard calls f, on a goroutine outside of virtual time, when virtual time has
+// stood still for d of real time, or for less than twice d: some code of the lock or
+// its library loops without ever waiting, and nothing but the end of the process
+// stops it. It does the same for a run that has not ended after mostGuards times
+// d. By then the history is written up to that point. Without this option the
+// guard panics, with DefaultGuard.
 func WithGuard(d time.Duration, f func(error)) Option {
 	return func(t *Testbed) { t.guard, t.spin = d, f }
 }
@@ -118,6 +124,9 @@ var (
 	// for ever (testing/synctest, "durably blocked").
 	ErrMutex = errors.New("sim: virtual time stands still: a goroutine of the lock waits for a mutex whose owner waits " +
 		"for the network; hold no mutex across a call to Redis, or use a channel of one in its place")
+
+	// ErrLong means that nothing stands still, and there is just too much to do.
+	ErrLong = errors.New("sim: the run is too long: its virtual time moves, but does not come to the end")
 )
 
 // standstill says why virtual time stands still, from the states of all
@@ -131,6 +140,39 @@ func standstill() error {
 		}
 	}
 	return ErrSpins
+}
+
+// watch calls the guard's function if the run does not come to its end, until the
+// returned function is called.
+func (t *Testbed) watch(s testbed.Spec) (stop func()) {
+	over := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(t.guard)
+		defer tick.Stop()
+		last := time.Duration(0)
+		for n := 1; ; n++ {
+			select {
+			case <-tick.C:
+			case <-over:
+				return
+			}
+			now := s.Recorder.Newest()
+			var why error
+			switch {
+			case now == last:
+				why = standstill()
+			case n == mostGuards:
+				why = ErrLong
+			default:
+				last = now
+				continue
+			}
+			_ = s.Recorder.Flush() // the error of the run is the one to tell
+			t.spin(fmt.Errorf("%s, seed %d: %w (given up after %v, at %v of the run)", s.Name, s.Seed, why, time.Duration(n)*t.guard, now))
+			return
+		}
+	}()
+	return sync.OnceFunc(func() { close(over) })
 }
 
 // patience is how long, in real time, a bubble may take to come to its end after
@@ -151,11 +193,8 @@ func (t *Testbed) Run(ctx context.Context, s testbed.Spec, f func(testbed.World)
 		}
 		engines[i] = e
 	}
-	guard := time.AfterFunc(t.guard, func() {
-		_ = s.Recorder.Flush() // the error of the run is the one to tell
-		t.spin(fmt.Errorf("%s, seed %d: %w (given up after %v)", s.Name, s.Seed, standstill(), t.guard))
-	})
-	defer guard.Stop()
+	unguard := t.watch(s)
+	defer unguard()
 
 	var w *world
 	returned, ended := make(chan struct{}), make(chan error, 1)
@@ -170,13 +209,14 @@ func (t *Testbed) Run(ctx context.Context, s testbed.Spec, f func(testbed.World)
 	}()
 	select {
 	case <-returned:
-		guard.Stop()
+		unguard()
 	case err := <-ended:
-		if err != nil {
+		select {
+		case <-returned: // both, and f was first
+			ended <- err
+		default:
 			return err
 		}
-		<-returned
-		ended <- nil
 	}
 	select {
 	case err := <-ended:

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,6 +68,10 @@ type lab struct {
 	replicas testbed.Replicas
 	retries  int
 	fences   bool
+
+	processes map[string]int
+	resources map[string]string
+	initial   int64
 }
 
 func (l lab) run(f func(w testbed.World)) *history.History {
@@ -138,6 +144,7 @@ func (l lab) sum(f func(w testbed.World)) (*history.History, string) {
 	err = sim.New().Run(l.t.Context(), testbed.Spec{
 		Topology: topology, Clients: clients, Store: "store", Seed: l.seed, Recorder: rec, Packet: l.packet,
 		Replicas: l.replicas, Retries: l.retries, Fences: l.fences,
+		Processes: l.processes, Resources: l.resources, Initial: l.initial,
 	}, func(w testbed.World) {
 		f(w)
 		end = w.Now()
@@ -164,6 +171,42 @@ func key(h *history.History) string {
 		}
 	}
 	return b.String()
+}
+
+// A run that has much to do is not said to stand still, however long it takes.
+func TestLongRunIsNotCalledStill(t *testing.T) {
+	bubble.Use(t)
+	rec, err := history.NewRecorder(io.Discard, history.Header{
+		Lockpick: history.Format, Scenario: "lab", Version: "plain", Testbed: "sim",
+		Topology: history.Topology{Name: "single", Nodes: []string{"redis-1"}, Quorum: 1},
+		Workload: history.Workload{Clients: []string{"client-1"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan error, 1)
+	var over atomic.Bool
+	bed := sim.New(sim.WithGuard(20*time.Millisecond, func(err error) {
+		told <- err
+		over.Store(true)
+	}))
+	err = bed.Run(t.Context(), testbed.Spec{
+		Topology: history.Topology{Name: "single", Nodes: []string{"redis-1"}, Quorum: 1}, Clients: []string{"client-1"}, Store: "store", Seed: 1, Recorder: rec,
+	}, func(w testbed.World) {
+		r := raw(t, w, "client-1")
+		for range 10_000_000 {
+			if over.Load() {
+				return
+			}
+			r.Ping(outside)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-told; !errors.Is(err, sim.ErrLong) {
+		t.Errorf("the guard says %v, want ErrLong", err)
+	}
 }
 
 // A lock that needs what the simulator does not have is not judged.

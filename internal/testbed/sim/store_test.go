@@ -120,3 +120,75 @@ func TestStoreVersionsTellOfARace(t *testing.T) {
 		}
 	})
 }
+
+// Every resource has a value, a version, fences and ids of its own.
+func TestResourcesAreSeparate(t *testing.T) {
+	bubble.Use(t)
+	resources := map[string]string{"client-1": "order:1", "client-2": "order:2", "client-3": "order:1"}
+	h := lab{t: t, fences: true, resources: resources, initial: 5}.twice(func(w testbed.World) {
+		one, two := w.Client("client-1").(impls.Store), w.Client("client-2").(impls.Store)
+		three := w.Client("client-3")
+		check := func(s impls.Store, value int64, version uint64) {
+			t.Helper()
+			if row, err := s.Get(outside); err != nil || row.Value != value || row.Version != version {
+				t.Errorf("the row is %+v, %v; want value %d of version %d", row, err, value, version)
+			}
+		}
+		check(one, 5, 0)
+		check(two, 5, 0)
+		if err := w.Client("client-1").Write(outside, 10, 7); err != nil {
+			t.Error(err)
+		}
+		check(one, 10, 1)
+		check(two, 5, 0)
+		if err := w.Client("client-2").Write(outside, 20, 1); err != nil {
+			t.Errorf("fence 1 of one resource after fence 7 of the other: %v", err)
+		}
+		if err := three.Write(outside, 30, 6); !errors.Is(err, testbed.ErrRefused) {
+			t.Errorf("fence 6 of the same resource after fence 7: %v, want that it is refused", err)
+		}
+		if v, err := three.Read(outside); v != 10 || err != nil {
+			t.Errorf("client-3 reads %d, %v; want what client-1 wrote", v, err)
+		}
+		if err := one.Insert(outside, "a", 1, 0); err != nil {
+			t.Error(err)
+		}
+		if has, err := two.Has(outside, "a"); has || err != nil {
+			t.Errorf("the other resource has the id: %v, %v", has, err)
+		}
+		if err := two.Insert(outside, "a", 1, 0); err != nil {
+			t.Errorf("the same id in the other resource: %v", err)
+		}
+		check(one, 11, 2)
+		check(two, 21, 2)
+		if err := two.SetIf(outside, 22, 1); !errors.Is(err, impls.ErrConflict) {
+			t.Errorf("SetIf of an old version: %v", err)
+		}
+		w.Look("here")
+	})
+	got := tell(h, func(r history.Record) bool { return r.Who == "store" })
+	want := `apply order:1 by client-1
+apply order:2 by client-2
+apply order:1 by client-1
+apply order:2 by client-2
+keys order:1 here
+keys order:2 here
+`
+	if got != want {
+		t.Errorf("the store tells\n%swant\n%s", got, want)
+	}
+}
+
+// The one resource has no name in the records, as before there could be several.
+func TestOneResourceHasNoName(t *testing.T) {
+	bubble.Use(t)
+	h := lab{t: t}.run(func(w testbed.World) {
+		if err := w.Client("client-1").Write(outside, 1, 0); err != nil {
+			t.Error(err)
+		}
+		w.Look("here")
+	})
+	if got, want := tell(h, func(r history.Record) bool { return r.Who == "store" }), "apply by client-1\nkeys here\n"; got != want {
+		t.Errorf("the store tells\n%swant\n%s", got, want)
+	}
+}

@@ -26,17 +26,18 @@ type world struct {
 	timed  uint64 // number of events that After has made
 	labels labels
 
-	over    atomic.Bool // the run has ended: nothing is recorded any more
-	alarm   *time.Timer // goes off when the first event of the queue is due
-	ended   chan struct{}
-	clients map[string]*client
-	nodes   map[string]*node // the lock's, by name
-	byAddr  map[string]*node
-	watch   []*sentinel
-	hosts   map[string]*host // nodes and Sentinels
-	store   *store
-	links   map[linkKey]*link
-	wired   []*link // the links in the order of their numbers
+	over      atomic.Bool // the run has ended: nothing is recorded any more
+	alarm     *time.Timer // goes off when the first event of the queue is due
+	ended     chan struct{}
+	clients   map[string]*client
+	processes map[int]*process // those of several threads
+	nodes     map[string]*node // the lock's, by name
+	byAddr    map[string]*node
+	watch     []*sentinel
+	hosts     map[string]*host // nodes and Sentinels
+	store     *store
+	links     map[linkKey]*link
+	wired     []*link // the links in the order of their numbers
 }
 
 // event is something that happens at an instant. The world carries events out
@@ -64,7 +65,7 @@ func newWorld(ctx context.Context, s testbed.Spec, engines []*engine) *world {
 	w := &world{
 		spec: s, start: time.Now(), ctx: ctx, stop: stop,
 		alarm: time.NewTimer(time.Hour), ended: make(chan struct{}),
-		clients: map[string]*client{}, nodes: map[string]*node{}, byAddr: map[string]*node{},
+		clients: map[string]*client{}, processes: map[int]*process{}, nodes: map[string]*node{}, byAddr: map[string]*node{},
 		hosts: map[string]*host{}, links: map[linkKey]*link{},
 	}
 	w.labels.init()
@@ -77,10 +78,10 @@ func newWorld(ctx context.Context, s testbed.Spec, engines []*engine) *world {
 		w.watch = append(w.watch, one)
 		w.hosts[name] = &one.host
 	}
-	w.store = newStore(w, s.Store, s.Initial)
+	w.store = newStore(w, s.Store)
 	hosts := slices.Concat([]string{s.Store}, s.Topology.Nodes, s.Topology.Sentinels)
 	for _, name := range s.Clients {
-		c := newClient(w, name)
+		c := newClient(w.process(name), name, w.store.resource(s.Resources[name], s.Initial))
 		w.clients[name] = c
 		for _, node := range hosts {
 			w.wireUp(c, name, node)
@@ -93,6 +94,18 @@ func newWorld(ctx context.Context, s testbed.Spec, engines []*engine) *world {
 	}
 	w.tie()
 	return w
+}
+
+// process returns the one that a client is to be a thread of.
+func (w *world) process(client string) *process {
+	number, shared := w.spec.Processes[client]
+	if !shared {
+		return &process{world: w}
+	}
+	if w.processes[number] == nil {
+		w.processes[number] = &process{world: w}
+	}
+	return w.processes[number]
 }
 
 // tie makes the nodes what the topology says: replicas of its primary, watched by
