@@ -29,7 +29,8 @@ var (
 )
 
 // Lock is one client's handle on one named lock. It is safe for concurrent use
-// unless the version's Traits say otherwise.
+// unless the version's Traits say otherwise. No method panics, whatever became of
+// the lease; and who has the servers' answer says yes or no.
 type Lock interface {
 	// Acquire tries until it has the lock, Config.Wait has passed, or ctx is
 	// done. It returns ErrNotAcquired when the lock was definitely not granted.

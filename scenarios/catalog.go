@@ -25,23 +25,24 @@ const (
 // lease survives, then waiting, nesting, several servers, and what needs no lock.
 // Scenarios that it does not name come after, by name.
 var order = []string{
-	"crash-no-ttl", "crash-between", "pause-between", "expire-lost",
+	"crash-no-ttl", "janitor-reaps-the-living", "crash-between", "pause-between", "expire-lost",
 	"delete-other", "get-del-window", "same-value", "serializer-mismatch", "swapped-arguments",
-	"work-outlives-lease", "lease-too-long",
+	"work-outlives-lease", "lease-given-no-watchdog", "lease-too-long",
 	"renew-other", "renewal-dies", "renewal-after-release", "renewal-cut-off", "renewal-lost-then-again",
-	"busy-script", "renewal-oom", "late-renewals", "extend-on-request", "extend-expired",
+	"busy-script", "renewal-oom", "late-renewals", "batched-renewal", "work-never-ends", "extend-on-request", "extend-expired", "extend-after-gap",
 	"gc-pause", "gc-pause-tells", "gc-pause-late", "fence-stops-stale", "fence-ignored",
 	"clock-jump-single", "clock-jump-back", "clock-stands-still", "wall-clock-wait",
-	"release-zero", "release-cancelled", "cancelled-while-holding", "release-refused", "retry-meets-own-key", "scripts-forgotten",
+	"release-zero", "unlock-throws", "release-cancelled", "cancelled-while-holding", "release-refused", "retry-meets-own-key", "scripts-forgotten",
 	"self-deadlock", "reentrant-unbalanced", "reentrant-resent",
-	"spin-storm", "subscriber-storm", "lost-wakeup", "message-before-subscription", "holder-dies-waiters-subscribed",
-	"lock-forever", "wait-longer-than-ttl", "fair-queue", "fair-dead-waiter",
+	"spin-storm", "subscriber-storm", "subscription-pool", "lost-wakeup", "message-before-subscription", "holder-dies-waiters-subscribed",
+	"global-lock", "lock-per-order", "local-lock-stays",
+	"lock-forever", "wait-longer-than-ttl", "wait-is-over", "fair-queue", "fair-dead-waiter",
 	"readers-and-writer", "reader-dies", "multi-cancelled", "multi-evicted",
 	"single-down", "key-evicted", "restart-empty", "restart-last-second",
 	"failover", "failover-in-time", "failover-most-advanced", "failover-wait", "failover-wait-refused", "failover-fence",
 	"split-brain", "split-brain-min-replicas", "paused-primary", "clock-drift-replica",
-	"redlock-minority-down", "redlock-slow-nodes", "redlock-partial-leftover", "redlock-clock-jump",
-	"redlock-drift", "redlock-gc-pause", "redlock-restart", "redlock-restart-delayed", "redlock-not-independent",
+	"redlock-minority-down", "redlock-slow-nodes", "redlock-partial-leftover", "redlock-late-grant", "redlock-partitioned",
+	"redlock-clock-jump", "redlock-drift", "redlock-gc-pause", "redlock-restart", "redlock-restart-delayed", "redlock-not-independent",
 	"oversell", "counter-200", "counter-quorum", "retry-after-lost-reply", "lua-decrement-missing-key",
 }
 

@@ -6,15 +6,19 @@ package catalog
 
 import (
 	"lockpick/impls"
+	batchedwatchdog "lockpick/impls/batched-watchdog"
 	blindrenew "lockpick/impls/blind-renew"
 	conditionalupdate "lockpick/impls/conditional-update"
 	"lockpick/impls/distlock"
+	entersanyway "lockpick/impls/enters-anyway"
 	"lockpick/impls/fair"
 	"lockpick/impls/fenced"
 	fixedvalue "lockpick/impls/fixed-value"
 	fragilewatchdog "lockpick/impls/fragile-watchdog"
 	getdel "lockpick/impls/get-del"
 	idempotencykey "lockpick/impls/idempotency-key"
+	"lockpick/impls/janitor"
+	locallock "lockpick/impls/local-lock"
 	luadecrement "lockpick/impls/lua-decrement"
 	luarelease "lockpick/impls/lua-release"
 	mismatchedtoken "lockpick/impls/mismatched-token"
@@ -32,8 +36,11 @@ import (
 	setnxdel "lockpick/impls/setnx-del"
 	setnxex "lockpick/impls/setnx-ex"
 	setnxexpire "lockpick/impls/setnx-expire"
+	sharedsubscription "lockpick/impls/shared-subscription"
 	spintool "lockpick/impls/spin-tool"
 	swappedargs "lockpick/impls/swapped-args"
+	throwingrelease "lockpick/impls/throwing-release"
+	uncheckedreply "lockpick/impls/unchecked-reply"
 	uniqueindex "lockpick/impls/unique-index"
 	waitreplicas "lockpick/impls/wait-replicas"
 	"lockpick/impls/watchdog"
@@ -45,6 +52,7 @@ import (
 func All() []impls.Version {
 	return []impls.Version{
 		setnxdel.Version,
+		janitor.Version,
 		setnxexpire.Version,
 		setnxex.Version,
 		fixedvalue.Version,
@@ -52,14 +60,22 @@ func All() []impls.Version {
 		swappedargs.Version,
 		getdel.Version,
 		luarelease.Version,
+		entersanyway.Version,
+		uncheckedreply.Version,
+		throwingrelease.Version,
+		throwingrelease.RawError,
+		locallock.Version,
 		spintool.Version,
 		blindrenew.Version,
 		fragilewatchdog.Version,
 		watchdog.Version,
+		watchdog.Leased,
+		batchedwatchdog.Version,
 		distlock.Version,
 		reentrant.Version,
 		notify.Version,
 		notifynaive.Version,
+		sharedsubscription.Version,
 		fair.Version,
 		readwrite.Version,
 		multi.Version,
@@ -71,9 +87,13 @@ func All() []impls.Version {
 		redlocknaive.NoTimeout,
 		redlocknaive.OwnRelease,
 		redlocknaive.Replicas,
+		redlocknaive.Reachable,
+		redlocknaive.DriftAdded,
+		redlocknaive.FirstTry,
 		redlockfenced.Version,
 		redislock.Version,
 		redsync.Version,
+		redsync.SetOnExtend,
 
 		luadecrement.Version,
 		luadecrement.Guarded,

@@ -10,11 +10,12 @@ import (
 
 func TestOrder(t *testing.T) {
 	want := []string{
-		"setnx-del", "setnx-expire", "setnx-ex", "fixed-value", "mismatched-token", "swapped-args", "get-del",
-		"lua-release", "spin-tool", "blind-renew", "fragile-watchdog", "watchdog", "distlock",
-		"reentrant", "notify", "notify-naive", "fair", "read-write", "multi", "fenced", "wait-replicas",
+		"setnx-del", "janitor", "setnx-expire", "setnx-ex", "fixed-value", "mismatched-token", "swapped-args", "get-del",
+		"lua-release", "enters-anyway", "unchecked-reply", "throwing-release", "raw-error", "local-lock", "spin-tool", "blind-renew", "fragile-watchdog",
+		"watchdog", "watchdog-leased", "batched-watchdog", "distlock", "reentrant", "notify", "notify-naive", "shared-subscription", "fair", "read-write", "multi", "fenced", "wait-replicas",
 		"redlock", "redlock-naive", "redlock-no-elapsed", "redlock-no-timeout", "redlock-own-release",
-		"redlock-replicas", "redlock-fenced", "redislock", "redsync",
+		"redlock-replicas", "redlock-reachable", "redlock-drift-added", "redlock-first-try",
+		"redlock-fenced", "redislock", "redsync", "redsync-set-on-extend",
 		"lua-decrement", "lua-decrement-guarded", "optimistic-version", "conditional-update", "unique-index",
 		"idempotency-key",
 	}

@@ -5,6 +5,9 @@
 //	a node that is slow is skipped                 redlock-no-timeout
 //	the release goes to all instances              redlock-own-release   redisson/redisson#1606
 //	the instances do not replicate one another     redlock-replicas
+//	the majority is of all instances               redlock-reachable     SPSCommerce/redlock-py#6
+//	the drift is taken off the lease               redlock-drift-added   SPSCommerce/redlock-py#3, go-redsync/redsync#37
+//	the lease counts from the try that succeeded   redlock-first-try     mike-marcacci/node-redlock#296, #299
 //
 // The code is impls/redlock with its Options, so that nothing else differs.
 //
@@ -13,6 +16,12 @@
 // them, a majority, and a release of what was granted. One dead node then costs
 // the client library's whole time-out in every try, and a grant that took longer
 // than the lease is called one.
+//
+// redlock-first-try does not look whether anything is left of the lease, like the
+// library that it is taken from: what it hands out after a long wait was over
+// before it was granted, and a holder that asks its lease never gets anything done.
+// One that did look would refuse every grant after the first TTL, which is only an
+// availability that is lost.
 package redlocknaive
 
 import (
@@ -45,7 +54,22 @@ var Replicas = redlock.Without("redlock-replicas",
 	"Redlock over nodes that are replicas of one another, so that a majority is one node's word",
 	redlock.Options{Replicas: true})
 
+// Reachable is redlock-reachable.
+var Reachable = redlock.Without("redlock-reachable",
+	"Redlock that needs the majority of the nodes that answered, so that two sides of a partition each have one",
+	redlock.Options{Reachable: true})
+
+// DriftAdded is redlock-drift-added.
+var DriftAdded = redlock.Without("redlock-drift-added",
+	"Redlock that adds the drift of the clocks to the lease instead of taking it off",
+	redlock.Options{DriftAdded: true})
+
+// FirstTry is redlock-first-try.
+var FirstTry = redlock.Without("redlock-first-try",
+	"Redlock whose lease counts from the first of several tries: after a long wait it is over when it is handed out",
+	redlock.Options{FirstTry: true})
+
 // Versions returns them all.
 func Versions() []impls.Version {
-	return []impls.Version{Naive, NoElapsed, NoTimeout, OwnRelease, Replicas}
+	return []impls.Version{Naive, NoElapsed, NoTimeout, OwnRelease, Replicas, Reachable, DriftAdded, FirstTry}
 }

@@ -60,7 +60,7 @@ func each(t *testing.T, flawed []impls.Version, test func(t *testing.T, v impls.
 // Every answer takes 40 ms. Shortly before A's claim ends the nodes have
 // forgotten it, and B is granted.
 func TestElapsedTimeIsTheLeases(t *testing.T) {
-	each(t, []impls.Version{Naive, NoElapsed}, func(t *testing.T, v impls.Version, flawed bool) {
+	each(t, []impls.Version{Naive, NoElapsed, DriftAdded}, func(t *testing.T, v impls.Version, flawed bool) {
 		w := testenv.MustOpen(t, 5)
 		envA := w.Env("a")
 		a, b := testenv.MustLock(t, v, envA, 0), testenv.MustLock(t, v, w.Env("b"), 0)
@@ -187,6 +187,112 @@ func TestOneAfterTheOther(t *testing.T) {
 		if one := sent[4].At.After(sent[0].At); one != flawed {
 			t.Errorf("asked one after the other: %v, want %v", one, flawed)
 		}
+	})
+}
+
+// SPSCommerce/redlock-py#6: A reaches two nodes and B the other three, from the
+// start.
+func TestTwoSidesOfAPartition(t *testing.T) {
+	each(t, []impls.Version{Reachable}, func(t *testing.T, v impls.Version, flawed bool) {
+		w := testenv.MustOpen(t, 5)
+		envA, envB := w.Env("a"), w.Env("b")
+		a, b := testenv.MustLock(t, v, envA, 0), testenv.MustLock(t, v, envB, 0)
+		envA.OnRequest(on(cut, 2, 3, 4))
+		envB.OnRequest(on(cut, 0, 1))
+		lease, err := a.Acquire(t.Context())
+		if granted := err == nil; granted != flawed {
+			t.Errorf("A, with a minority: %v, granted: %v, want %v", err, granted, flawed)
+		}
+		testenv.MustAcquire(t, b)
+		if !flawed {
+			return
+		}
+		if lease, err = a.(impls.Extender).Extend(t.Context(), lease); err != nil {
+			t.Errorf("A extends: %v", err)
+		}
+		testenv.MustRelease(t, a, lease)
+	})
+}
+
+// Whatever a majority is taken of, it is more than half.
+func TestHalfIsNoMajority(t *testing.T) {
+	tests := []struct {
+		name   string
+		taken  []int // by another
+		silent []int
+		want   bool // of redlock-reachable
+	}{
+		{"two of four", []int{0, 1}, []int{4}, false},
+		{"two of three", []int{0}, []int{3, 4}, true},
+		{"one of one", nil, []int{1, 2, 3, 4}, true},
+		{"none of one", []int{0}, []int{1, 2, 3, 4}, false},
+		{"none answers", nil, []int{0, 1, 2, 3, 4}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := testenv.MustOpen(t, 5)
+				env := w.Env("a")
+				take(w, tt.taken...)
+				env.OnRequest(on(cut, tt.silent...))
+				_, err := testenv.MustLock(t, Reachable, env, 0).Acquire(t.Context())
+				if granted := err == nil; granted != tt.want {
+					t.Errorf("granted: %v (%v), want %v", granted, err, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// SPSCommerce/redlock-py#3: what the claim is, counted from the call, when the
+// nodes answer within 1 ms.
+func TestClaim(t *testing.T) {
+	const drift = ttl/100 + 2*ms
+	want := map[string]time.Duration{
+		NoElapsed.Name: ttl + ms, Naive.Name: ttl + 5*ms, DriftAdded.Name: ttl + drift,
+	}
+	each(t, nil, func(t *testing.T, v impls.Version, _ bool) {
+		a := testenv.MustLock(t, v, testenv.MustOpen(t, 5).Env("a"), 0)
+		called := time.Now()
+		lease := testenv.MustAcquire(t, a)
+		claim, ok := want[v.Name]
+		if !ok {
+			claim = ttl - drift
+		}
+		if got := lease.Until.Sub(called); got != claim {
+			t.Errorf("the lease is claimed for %v, want %v", got, claim)
+		}
+		if lease.Owner == "" {
+			t.Error("the lease has no owner")
+		}
+	})
+}
+
+// mike-marcacci/node-redlock#296: the lock is granted later than a lease's time after
+// the call.
+func TestGrantAfterALongWait(t *testing.T) {
+	const short = time.Second
+	each(t, []impls.Version{FirstTry}, func(t *testing.T, v impls.Version, flawed bool) {
+		w := testenv.MustOpen(t, 5)
+		a, err := v.New(w.Env("a"), impls.Config{Key: testenv.Key, TTL: short, Wait: time.Minute})
+		if err != nil {
+			t.Fatalf("New: %v", err)
+		}
+		defer testenv.MustClose(t, a)
+		take(w, 0, 1, 2, 3, 4)
+		go func() {
+			time.Sleep(2 * short)
+			w.Drop()
+		}()
+		lease := testenv.MustAcquire(t, a)
+		if over := !time.Now().Before(lease.Until); over != flawed {
+			t.Errorf("%v of the lease are left; over: %v, want %v", time.Until(lease.Until), over, flawed)
+		}
+		longer, err := a.(impls.Extender).Extend(t.Context(), lease)
+		if err != nil || time.Until(longer.Until) < short*9/10 {
+			t.Errorf("Extend = %+v, %v; the nodes have it", longer, err)
+		}
+		testenv.MustRelease(t, a, longer)
 	})
 }
 

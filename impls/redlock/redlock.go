@@ -34,7 +34,8 @@
 // What it cannot do: a node that forgets the lock, whose clock jumps, or a client
 // that is paused after step 3 can each make two holders, and there is no fence.
 //
-// Options takes out the constraints that D1 section 4 lists, one at a time.
+// Options takes out the constraints that D1 section 4 lists, and repeats what
+// libraries got wrong, one at a time.
 package redlock
 
 import (
@@ -49,7 +50,8 @@ import (
 	"lockpick/impls/internal/quorum"
 )
 
-// Options are what is left out of the algorithm. The zero value is the algorithm.
+// Options are what is left out of the algorithm, or done wrong. The zero value is
+// the algorithm.
 type Options struct {
 	// NoElapsedCheck claims the whole TTL from when the last node has answered,
 	// however long that took.
@@ -65,12 +67,24 @@ type Options struct {
 	// Replicas uses nodes that are replicas of one another. Nothing in the code is
 	// different; it is how the lock is deployed, and the version's Traits say so.
 	Replicas bool
+
+	// Reachable takes the majority of the nodes that answered, not of all.
+	Reachable bool
+
+	// DriftAdded makes the claim longer by what it should be shorter by.
+	DriftAdded bool
+
+	// FirstTry counts the lease from the first of several tries, and hands it out
+	// whether anything is left of it or not.
+	FirstTry bool
 }
 
-// variant is redlock's name if one constraint is left out.
+// variant is redlock's name if one rule is different.
 func (o Options) variant() string {
 	left := 0
-	for _, out := range []bool{o.NoElapsedCheck, o.NoNodeTimeout, o.OwnRelease, o.Replicas} {
+	for _, out := range []bool{
+		o.NoElapsedCheck, o.NoNodeTimeout, o.OwnRelease, o.Replicas, o.Reachable, o.DriftAdded, o.FirstTry,
+	} {
 		if out {
 			left++
 		}
@@ -84,7 +98,7 @@ func (o Options) variant() string {
 // Version is redlock.
 var Version = Without("redlock", "majority of independent nodes with per-node time-outs, drift taken off the lease, release on all nodes", Options{})
 
-// Without is redlock without what the options leave out.
+// Without is redlock as the options leave it.
 func Without(name, summary string, o Options) impls.Version {
 	return impls.Version{
 		Name:    name,
@@ -142,8 +156,9 @@ func newLock(env impls.Env, cfg impls.Config, o Options) (impls.Lock, error) {
 // Acquire returns within the node's time-out, twice, after ctx has ended.
 func (l *lock) Acquire(ctx context.Context) (impls.Lease, error) {
 	var lease impls.Lease
+	called := time.Now()
 	err := quorum.Retry(ctx, l.cfg.Wait, l.pauses, func(ctx context.Context) (err error) {
-		lease, err = l.try(ctx)
+		lease, err = l.try(ctx, called)
 		return err
 	})
 	if err != nil {
@@ -152,9 +167,13 @@ func (l *lock) Acquire(ctx context.Context) (impls.Lease, error) {
 	return lease, nil
 }
 
-func (l *lock) try(ctx context.Context) (impls.Lease, error) {
+// try asks every node once. Acquire was called at the given time.
+func (l *lock) try(ctx context.Context, called time.Time) (impls.Lease, error) {
 	owner := l.token()
 	start := time.Now()
+	if l.opts.FirstTry {
+		start = called
+	}
 	votes := quorum.Ask(ctx, l.nodes, func(ctx context.Context, node int) (bool, error) {
 		if l.nodes.Overdue(node) {
 			return false, quorum.ErrNotAsked
@@ -162,7 +181,8 @@ func (l *lock) try(ctx context.Context) (impls.Lease, error) {
 		return l.nodes.Node(node).SetNX(ctx, l.cfg.Key, owner, l.cfg.TTL).Result()
 	}, l.tooLate(ctx, owner))
 	until := l.until(start)
-	if quorum.Yes(votes) >= quorum.Majority(l.nodes.Len()) && time.Now().Before(until) {
+	voters := l.voters(votes)
+	if quorum.Yes(voters) >= quorum.Majority(len(voters)) && (l.opts.FirstTry || time.Now().Before(until)) {
 		l.remember(owner, votes)
 		return impls.Lease{Owner: owner, Until: until}, nil
 	}
@@ -171,10 +191,32 @@ func (l *lock) try(ctx context.Context) (impls.Lease, error) {
 
 // until is when a lease whose first request was sent at start is over.
 func (l *lock) until(start time.Time) time.Time {
-	if l.opts.NoElapsedCheck {
+	switch {
+	case l.opts.NoElapsedCheck:
 		return time.Now().Add(l.cfg.TTL)
+	case l.opts.DriftAdded:
+		return start.Add(l.cfg.TTL + quorum.Drift(l.cfg.TTL))
+	default:
+		return start.Add(quorum.Validity(l.cfg.TTL, 0))
 	}
-	return start.Add(quorum.Validity(l.cfg.TTL, 0))
+}
+
+// voters are the answers that a majority is taken of. Where nobody answered they
+// are all of them, so that nothing is known.
+func (l *lock) voters(answers []quorum.Answer[bool]) []quorum.Answer[bool] {
+	if !l.opts.Reachable {
+		return answers
+	}
+	var heard []quorum.Answer[bool]
+	for _, a := range answers {
+		if a.Err == nil {
+			heard = append(heard, a)
+		}
+	}
+	if len(heard) == 0 {
+		return answers
+	}
+	return heard
 }
 
 // tooLate deletes a vote that came after its time-out.
@@ -205,7 +247,7 @@ func (l *lock) Release(ctx context.Context, lease impls.Lease) error {
 	if l.opts.OwnRelease && votes == nil {
 		return fmt.Errorf("release %q: %w", l.cfg.Key, impls.ErrNotHeld) // given back before
 	}
-	err := quorum.Held(l.delete(ctx, lease.Owner, votes))
+	err := quorum.Held(l.voters(l.delete(ctx, lease.Owner, votes)))
 	if err == nil || errors.Is(err, impls.ErrNotHeld) {
 		l.forget(lease.Owner)
 	}
@@ -222,7 +264,7 @@ func (l *lock) Extend(ctx context.Context, lease impls.Lease) (impls.Lease, erro
 	renewed := quorum.Ask(ctx, l.nodes, func(ctx context.Context, node int) (bool, error) {
 		return owned.Renew(ctx, l.nodes.Node(node), l.cfg.Key, lease.Owner, l.cfg.TTL)
 	}, nil)
-	if err := quorum.Held(renewed); err != nil {
+	if err := quorum.Held(l.voters(renewed)); err != nil {
 		return impls.Lease{}, fmt.Errorf("extend %q: %w", l.cfg.Key, err)
 	}
 	until := l.until(start)

@@ -17,6 +17,11 @@
 // error however its cleaning up went, a cancelled context is ErrFailed like a
 // taken lock, and an error is returned only if it was that of the last try. So
 // the connections it is given note what every node answered; see ballot.
+//
+// redsync-set-on-extend is the library with its option WithSetNXOnExtend, which is
+// meant for servers that restart without their data: an extension stores the value
+// again where the key is gone. It cannot see whether another client had the lock in
+// between, and says yes (leandromoreira/redlock-rb#36 is the same rule).
 package redsync
 
 import (
@@ -44,23 +49,42 @@ const (
 var Version = impls.Version{
 	Name:    "redsync",
 	Summary: "the library go-redsync/redsync: Redlock over the independent nodes, extended on request",
-	Where:   "github.com/go-redsync/redsync/v4 v4.18.1",
-	Traits: impls.Traits{
-		TTL:     impls.TTLAtomic,
-		Token:   impls.TokenUnique,
-		Release: impls.ReleaseAtomic,
-		Renew:   impls.RenewNone,
-		Wait:    impls.WaitPoll,
-		Quorum:  true,
-		Extend:  true,
+	Where:   where,
+	Traits:  traits,
+	New: func(env impls.Env, cfg impls.Config) (impls.Lock, error) {
+		return newLock(env, cfg)
 	},
-	New: newLock,
+}
+
+// SetOnExtend is redsync-set-on-extend.
+var SetOnExtend = impls.Version{
+	Name:      "redsync-set-on-extend",
+	Summary:   "redsync with WithSetNXOnExtend: an extension takes a key that is gone anew, whoever had it meanwhile",
+	Where:     where,
+	Traits:    traits,
+	VariantOf: "redsync",
+	New: func(env impls.Env, cfg impls.Config) (impls.Lock, error) {
+		return newLock(env, cfg, lib.WithSetNXOnExtend())
+	},
+}
+
+const where = "github.com/go-redsync/redsync/v4 v4.18.1"
+
+var traits = impls.Traits{
+	TTL:     impls.TTLAtomic,
+	Token:   impls.TokenUnique,
+	Release: impls.ReleaseAtomic,
+	Renew:   impls.RenewNone,
+	Wait:    impls.WaitPoll,
+	Quorum:  true,
+	Extend:  true,
 }
 
 type lock struct {
-	pools []libredis.Pool
-	token func() string
-	cfg   impls.Config
+	pools   []libredis.Pool
+	token   func() string
+	cfg     impls.Config
+	options []lib.Option // besides those that every mutex has here
 
 	mu   sync.Mutex // guards the two fields below; never held during a command
 	dice *rand.Rand
@@ -77,11 +101,11 @@ type held struct {
 
 var _ impls.Extender = (*lock)(nil)
 
-func newLock(env impls.Env, cfg impls.Config) (impls.Lock, error) {
+func newLock(env impls.Env, cfg impls.Config, options ...lib.Option) (impls.Lock, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	l := &lock{token: env.Token, cfg: cfg, dice: env.Rand("redsync"), held: make(map[string]*held)}
+	l := &lock{token: env.Token, cfg: cfg, options: options, dice: env.Rand("redsync"), held: make(map[string]*held)}
 	for _, node := range env.Nodes() {
 		l.pools = append(l.pools, goredis.NewPool(node.(redis.UniversalClient)))
 	}
@@ -93,12 +117,12 @@ func newLock(env impls.Env, cfg impls.Config) (impls.Lock, error) {
 
 func (l *lock) Acquire(ctx context.Context) (impls.Lease, error) {
 	b := newBallot(len(l.pools))
-	mutex := lib.New(b.watch(l.pools)...).NewMutex(l.cfg.Key,
+	mutex := lib.New(b.watch(l.pools)...).NewMutex(l.cfg.Key, append([]lib.Option{
 		lib.WithExpiry(l.cfg.TTL),
 		lib.WithTries(l.tries()),
 		lib.WithRetryDelayFunc(l.retryDelay),
 		lib.WithGenValueFunc(func() (string, error) { return l.token(), nil }),
-	)
+	}, l.options...)...)
 	waiting := ctx
 	if l.cfg.Wait > 0 {
 		var cancel context.CancelFunc

@@ -170,6 +170,59 @@ func TestUntil(t *testing.T) {
 	})
 }
 
+// leandromoreira/redlock-rb#36: the lock is gone from as many nodes as stated, and
+// nobody has it.
+func TestExtendAfterAGap(t *testing.T) {
+	for name, gone := range map[string]int{"gone from a minority": 2, "gone from a majority": 3, "gone from all": 5} {
+		for _, v := range []impls.Version{Version, SetOnExtend} {
+			t.Run(name+"/"+v.Name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := testenv.MustOpen(t, 5)
+					a := testenv.MustLock(t, v, w.Env("a"), 0)
+					lease := testenv.MustAcquire(t, a)
+					for _, n := range w.Nodes[:gone] {
+						n.Del(testenv.Key)
+					}
+					want := gone < 3 || v.Name == SetOnExtend.Name
+					longer, err := a.(impls.Extender).Extend(t.Context(), lease)
+					if got := err == nil; got != want || !want && !errors.Is(err, impls.ErrNotHeld) {
+						t.Errorf("Extend = %v, want ok: %v, else ErrNotHeld", err, want)
+					}
+					have := 0
+					for _, n := range w.Nodes {
+						if v, err := n.Get(testenv.Key); err == nil && v == lease.Owner {
+							have++
+						}
+					}
+					if anew := have == 5; anew != (v.Name == SetOnExtend.Name) {
+						t.Errorf("%d nodes have the lock after the extension", have)
+					}
+					if want {
+						testenv.MustRelease(t, a, longer)
+					}
+				})
+			})
+		}
+	}
+}
+
+// The option never takes the lock from another.
+func TestSetOnExtendLeavesAnothersLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := testenv.MustOpen(t, 5)
+		a := testenv.MustLock(t, SetOnExtend, w.Env("a"), 0)
+		lease := testenv.MustAcquire(t, a)
+		w.Drop()
+		other := testenv.MustAcquire(t, testenv.MustLock(t, SetOnExtend, w.Env("b"), 0))
+		if _, err := a.(impls.Extender).Extend(t.Context(), lease); !errors.Is(err, impls.ErrNotHeld) {
+			t.Errorf("Extend = %v, want ErrNotHeld", err)
+		}
+		if got := w.Value(); got != other.Owner {
+			t.Errorf("the servers store %q, want %q", got, other.Owner)
+		}
+	})
+}
+
 // The library's errors do not tell a cancelled wait from a refusal.
 func TestCancelledWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

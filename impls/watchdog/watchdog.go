@@ -85,9 +85,25 @@ func newLock(env impls.Env, cfg impls.Config) (impls.Lock, error) {
 // Acquire may return up to TTL/3 after ctx has ended, when it has to clean up
 // behind a SET whose answer did not arrive.
 func (l *lock) Acquire(ctx context.Context) (impls.Lease, error) {
-	token := l.uuid()
-	var validUntil time.Time
-	err := impls.Poll(ctx, l.cfg.Wait, retryDelay, func(ctx context.Context) (bool, error) {
+	token, validUntil, err := l.take(ctx)
+	if err != nil {
+		return impls.Lease{}, err
+	}
+	r, ok := l.keep(token, validUntil)
+	if !ok { // closed: a lease that nobody renews is not handed out
+		if err := l.delete(ctx, token); err != nil {
+			return impls.Lease{}, fmt.Errorf("acquire %q on a closed lock: %w", l.cfg.Key, err)
+		}
+		return impls.Lease{}, fmt.Errorf("acquire %q on a closed lock: %w", l.cfg.Key, impls.ErrNotAcquired)
+	}
+	return impls.Lease{Owner: token, Lost: r.lost}, nil
+}
+
+// take is granted the lock, until TTL after the request left. The error is
+// Acquire's.
+func (l *lock) take(ctx context.Context) (token string, validUntil time.Time, err error) {
+	token = l.uuid()
+	err = impls.Poll(ctx, l.cfg.Wait, retryDelay, func(ctx context.Context) (bool, error) {
 		sent := time.Now()
 		granted, err := l.client.SetNX(ctx, l.cfg.Key, token, l.cfg.TTL).Result()
 		if err != nil || !granted {
@@ -103,19 +119,11 @@ func (l *lock) Acquire(ctx context.Context) (impls.Lease, error) {
 	})
 	switch {
 	case errors.Is(err, impls.ErrNotAcquired):
-		return impls.Lease{}, fmt.Errorf("acquire %q: %w", l.cfg.Key, err)
+		err = fmt.Errorf("acquire %q: %w", l.cfg.Key, err)
 	case err != nil:
-		return impls.Lease{}, l.takeBack(ctx, token, err)
+		err = l.takeBack(ctx, token, err)
 	}
-
-	r, ok := l.keep(token, validUntil)
-	if !ok { // closed: a lease that nobody renews is not handed out
-		if err := l.delete(ctx, token); err != nil {
-			return impls.Lease{}, fmt.Errorf("acquire %q on a closed lock: %w", l.cfg.Key, err)
-		}
-		return impls.Lease{}, fmt.Errorf("acquire %q on a closed lock: %w", l.cfg.Key, impls.ErrNotAcquired)
-	}
-	return impls.Lease{Owner: token, Lost: r.lost}, nil
+	return token, validUntil, err
 }
 
 // takeBack deletes what Acquire may have been granted without knowing. The
