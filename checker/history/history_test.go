@@ -78,7 +78,6 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Every prefix of a file is a history of the records whose lines are whole.
 // A header says of locks and threads only that there are several, so that what was
 // recorded before there could be is still what is recorded.
 func TestHeaderOfOneLockSaysNothingOfSeveral(t *testing.T) {
@@ -139,6 +138,7 @@ func TestProcessOfAThread(t *testing.T) {
 	}
 }
 
+// Every prefix of a file is a history of the records whose lines are whole.
 func TestDecodeTruncated(t *testing.T) {
 	var file bytes.Buffer
 	r := mustRecorder(t, &file)

@@ -96,6 +96,9 @@ func (r *Recorder) settle() {
 			return a.seq - b.seq
 		})
 	}
+	if n := len(r.history.Records); n+len(r.pending) > cap(r.history.Records) {
+		r.history.Records = slices.Grow(r.history.Records, n) // twofold: a record is large, and append would copy it more often
+	}
 	for i := range r.pending {
 		r.line = appendRecord(r.line[:0], &r.pending[i].rec)
 		r.write(r.line)

@@ -16,6 +16,8 @@ type call struct {
 	peer   *server.Peer
 	name   string // in capitals
 	args   []string
+
+	unchanged bool // it writes, but has not
 }
 
 // newAnswers returns how to answer the commands that miniredis answers in another
@@ -23,7 +25,7 @@ type call struct {
 // miniredis may answer.
 func newAnswers() map[string]func(*call) bool {
 	return map[string]func(*call) bool{
-		"SET": set, "SETEX": set, "PSETEX": set, "GETEX": getEx,
+		"SET": set, "SETNX": setNX, "SETEX": set, "PSETEX": set, "GETEX": getEx,
 		"MSET": pairs, "MSETNX": pairs, "SETRANGE": setRange,
 		"INCR": increment, "DECR": increment, "INCRBY": increment, "DECRBY": increment,
 		"INCRBYFLOAT": incrementFloat, "HINCRBYFLOAT": incrementFloat, "HINCRBY": hashIncrement,

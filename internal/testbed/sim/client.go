@@ -125,17 +125,18 @@ func (p *process) pause() {
 
 // resume ends one pause. With the last of them the process wakes: those who stand
 // still go on one after the other, so that their order does not depend on chance.
+// Each thread has a time of its own for that, so that it does not matter to the
+// others how many of its goroutines stood still.
 func (p *process) resume() {
 	p.world.mu.Lock()
 	defer p.world.mu.Unlock()
-	var waiting []waiter
-	for _, c := range p.threads {
-		if c.pauses = max(c.pauses-1, 0); c.pauses == 0 {
-			waiting = append(waiting, c.goOn()...)
+	for thread, c := range p.threads {
+		if c.pauses = max(c.pauses-1, 0); c.pauses > 0 {
+			continue
 		}
-	}
-	for i, one := range waiting {
-		p.world.after(time.Duration(i+1), func() { close(one.wake) })
+		for i, one := range c.goOn() {
+			p.world.after(time.Duration(thread)*time.Microsecond+time.Duration(i+1), func() { close(one.wake) })
+		}
 	}
 }
 

@@ -39,11 +39,15 @@ func (c *conn) submit(args []string) error {
 		return err
 	}
 	c.written++
+	name := strings.ToUpper(args[0])
+	if _, known := arities[name]; known {
+		args[0] = name // it need not be turned into capitals again; no answer shows it
+	}
 	cmd := &command{conn: c, args: args, section: cl.section, packet: faults.Packet{
-		Client: cl.name, Node: c.node.name, Name: strings.ToUpper(args[0]), Phase: cl.phase,
+		Client: cl.name, Node: c.node.name, Name: name, Phase: cl.phase,
 	}}
 	cmd.asked()
-	w.push(&event{at: w.Now() + 1, source: leaving | c.link.number, seq: c.number<<32 | c.written, do: cmd.leave})
+	w.push(event{at: w.Now() + 1, source: leaving | c.link.number, seq: c.number<<32 | c.written, do: cmd.leave})
 	return nil
 }
 

@@ -28,7 +28,7 @@ type conn struct {
 	err      error         // how the connection ended
 	deadline time.Time     // of Read
 	reading  bool          // a Read waits
-	timer    *time.Timer   // of that Read
+	reminder time.Duration // when the deadline is looked at, as world time; 0 for never
 	revived  time.Duration // when the deadline was last moved by a pause
 	streams  [2]stream
 	waiting  int           // commands that the client waits to be answered
@@ -56,8 +56,7 @@ func (l *link) dial(ctx context.Context, n *node) (net.Conn, error) {
 	case err != nil:
 		return nil, err
 	}
-	c := &conn{link: l, node: n, changed: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
-	c.timer.Stop()
+	c := &conn{link: l, node: n, changed: make(chan struct{}, 1)}
 	answer := make(chan error, 1)
 	w.mu.Lock()
 	answers := &l.client.process.answers
@@ -65,7 +64,7 @@ func (l *link) dial(ctx context.Context, n *node) (net.Conn, error) {
 	l.opened++
 	c.number = l.opened
 	// it leaves as a command does: what strikes the link at this very instant comes first
-	w.push(&event{at: w.Now() + 1, source: leaving | l.number, seq: c.number << 32, do: func() {
+	w.push(event{at: w.Now() + 1, source: leaving | l.number, seq: c.number << 32, do: func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		l.send(toNode, c.number, &c.streams[toNode], func() { c.accept(answer) })
@@ -156,31 +155,67 @@ func (c *conn) Read(p []byte) (int, error) {
 			w.mu.Unlock()
 			return n, nil
 		}
-		err, deadline := c.err, c.deadline
-		c.reading = err == nil
+		err, late := c.err, c.late()
+		if err == nil && !late {
+			c.reading = true
+			c.remind()
+		}
 		w.mu.Unlock()
-		if err != nil {
-			if waited {
-				time.Sleep(c.apart())
-			}
+		switch {
+		case err != nil && waited:
+			time.Sleep(c.apart())
 			return 0, err
+		case err != nil:
+			return 0, err
+		case late:
+			return 0, os.ErrDeadlineExceeded
 		}
-		var alarm <-chan time.Time
-		if !deadline.IsZero() {
-			left := time.Until(deadline) + c.link.apart()
-			if left <= 0 {
-				return 0, os.ErrDeadlineExceeded
-			}
-			c.timer.Reset(left)
-			alarm = c.timer.C
-		}
-		select {
-		case <-c.changed:
-		case <-alarm:
-		}
+		<-c.changed
 		waited = true
 	}
 }
+
+// limit is when Read gives up, as world time. The caller holds w.mu.
+func (c *conn) limit() time.Duration {
+	return c.deadline.Sub(c.link.world.start) + c.link.apart()
+}
+
+// late reports whether that time has come. The caller holds w.mu.
+func (c *conn) late() bool { return !c.deadline.IsZero() && c.limit() <= c.link.world.Now() }
+
+// remind makes sure that a Read that waits is woken when it must give up. Every
+// command moves the deadline, so a reminder is not moved with it: it looks when it
+// goes off, and is set again. Read itself is not woken too early: it would join
+// those who stand still at the gate of a paused client. The caller holds w.mu.
+func (c *conn) remind() {
+	if c.deadline.IsZero() {
+		return
+	}
+	w, at := c.link.world, c.limit()
+	if c.reminder != 0 && c.reminder <= at {
+		return
+	}
+	c.reminder = at
+	w.push(event{at: at, source: reminding | c.link.number, seq: c.number, do: func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if c.reminder != at {
+			return // the deadline has been moved forward
+		}
+		c.reminder = 0
+		switch {
+		case !c.reading:
+		case c.late():
+			c.notify()
+		default:
+			c.remind()
+		}
+	}})
+}
+
+// reminding marks the source of events that are reminders: they come after all
+// else of their instant.
+const reminding = 2 << 32
 
 // gone reports whether the connection was reset.
 func (c *conn) gone() bool {

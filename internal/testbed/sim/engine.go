@@ -23,6 +23,7 @@ type engine struct {
 	now     time.Time // what its clock shows
 	hash    func(script string) string
 	asking  *session // whose command is being executed
+	wrote   bool     // it, or what it called, may have changed a key
 	opened  int      // connections that had a number, for CLIENT ID
 }
 
@@ -66,7 +67,7 @@ type watchedKey struct {
 // execute runs a command and lets the reply be written to peer. sha names a
 // script.
 func (e *engine) execute(peer *server.Peer, s *session, args []string, sha func(string) string) {
-	e.hash, e.asking = sha, s
+	e.hash, e.asking, e.wrote = sha, s, false
 	name := strings.ToUpper(args[0])
 	if text := misuse(name, args); text != "" {
 		s.dirty = true
@@ -98,16 +99,32 @@ func (e *engine) refuse(peer *server.Peer, name string) {
 // one of a script.
 func (e *engine) run(peer *server.Peer, args []string) {
 	name := strings.ToUpper(args[0])
+	c := &call{engine: e, peer: peer, name: name, args: args}
 	answer := e.answers[name]
 	_, isUnsupported := unsupported[name]
 	switch {
-	case answer != nil && answer(&call{engine: e, peer: peer, name: name, args: args}):
-		return
+	case answer != nil && answer(c):
 	case isUnsupported || !e.db.Server().IsRegisteredCommand(name):
 		e.refuse(peer, name)
 		return
+	default:
+		e.toMiniredis(peer, plainIntegers(name, args))
 	}
-	e.toMiniredis(peer, plainIntegers(name, args))
+	e.wrote = e.wrote || !c.unchanged && e.writes(name)
+}
+
+// writes reports whether a command of that name writes, of itself.
+func (e *engine) writes(name string) bool {
+	return !setUp[name] && !neutral[name] && e.db.Server().IsRegisteredCommand(name) &&
+		!e.db.IsReadOnlyCommand(name)
+}
+
+// neutral are commands that miniredis does not count as reads, and that do not
+// write.
+var neutral = map[string]bool{
+	"EVAL": true, "EVALSHA": true, "SCRIPT": true, "MULTI": true, "EXEC": true, "DISCARD": true, "WATCH": true, "UNWATCH": true,
+	"PING": true, "ECHO": true, "TIME": true, "QUIT": true, "INFO": true, "WAIT": true, "CLUSTER": true,
+	"PUBLISH": true, "PUBSUB": true, "SUBSCRIBE": true, "UNSUBSCRIBE": true, "PSUBSCRIBE": true, "PUNSUBSCRIBE": true,
 }
 
 // toMiniredis lets miniredis answer.

@@ -220,6 +220,30 @@ func TestHoldDeliversLate(t *testing.T) {
 	}
 }
 
+// The deadline of a command counts from that command, not from an earlier one on
+// the same connection whose time-out is still to come.
+func TestEachCommandHasItsOwnDeadline(t *testing.T) {
+	bubble.Use(t)
+	lab{t: t}.twice(func(w testbed.World) {
+		c, r := w.Client("client-1"), raw(t, w, "client-1").(*redis.Client)
+		usual := r.Options().ReadTimeout
+		for _, tt := range []struct{ since, timeout time.Duration }{{0, usual}, {usual / 2, usual}, {2 * usual, usual}, {0, usual / 5}} {
+			if err := r.Set(outside, "k", "v", 0).Err(); err != nil {
+				t.Errorf("without a fault: %v", err)
+			}
+			c.Sleep(tt.since)
+			heal := inject(t, w, faults.Hold{Link: toRedis, Direction: faults.ToClient})
+			begin := w.Now()
+			if err := r.WithTimeout(tt.timeout).Get(outside, "k").Err(); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("no answer: %v", err)
+			}
+			nearly(t, fmt.Sprintf("the time-out %v after another command", tt.since), w.Now()-begin, tt.timeout, time.Millisecond)
+			heal()
+			c.Sleep(time.Second)
+		}
+	})
+}
+
 func TestCutLosesAndResets(t *testing.T) {
 	bubble.Use(t)
 	lab{t: t}.run(func(w testbed.World) {

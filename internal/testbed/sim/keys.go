@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -38,6 +39,18 @@ func (n *node) names() []string {
 	names := make([]string, 0, len(n.keys))
 	for name := range n.keys {
 		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ended returns the keys whose end the node's clock has reached, in order.
+func (n *node) ended() []string {
+	var names []string
+	for name, s := range n.keys {
+		if s.lives && !s.ends.After(n.clock) {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	return names
@@ -119,13 +132,39 @@ func (n *node) read(name string) keyData {
 	case "set":
 		d.parts, _ = db.Members(name)
 	case "zset":
-		members, _ := db.ZMembers(name)
-		for _, m := range members {
-			score, _ := db.ZScore(name, m)
-			d.parts = append(d.parts, m, strconv.FormatFloat(score, 'f', -1, 64))
-		}
+		scores, _ := db.SortedSet(name)
+		d.parts = ranked(scores)
 	}
 	return d
+}
+
+// ranked returns the members of a sorted set in order, each with its score.
+func ranked(scores map[string]float64) []string {
+	type scored struct {
+		member string
+		score  float64
+	}
+	all := make([]scored, 0, len(scores))
+	for m, s := range scores {
+		all = append(all, scored{m, s})
+	}
+	slices.SortFunc(all, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(a.score, b.score), strings.Compare(a.member, b.member))
+	})
+	parts := make([]string, 0, 2*len(all))
+	for _, s := range all {
+		parts = append(parts, s.member, decimal(s.score))
+	}
+	return parts
+}
+
+// decimal writes a number without an exponent. Times are whole numbers, which are
+// faster to write as such.
+func decimal(f float64) string {
+	if n := int64(f); n != 0 && float64(n) == f && n < 1<<53 && n > -1<<53 {
+		return strconv.FormatInt(n, 10)
+	}
+	return strconv.FormatFloat(f, 'f', -1, 64)
 }
 
 // write puts a value into the engine, in place of what was there.

@@ -29,7 +29,11 @@ const (
 )
 
 // spoken are words of Redis' own that are as long as that.
-var spoken = map[string]bool{"WITHSCORES": true, "WITHSCORE": true, "WITHVALUES": true}
+var spoken = []string{"WITHSCORES", "WITHSCORE", "WITHVALUES"}
+
+func isSpoken(value string) bool {
+	return slices.ContainsFunc(spoken, func(word string) bool { return strings.EqualFold(word, value) })
+}
 
 func (l *labels) init() {
 	l.name, l.made, l.scripts = map[string]string{}, map[string]int{}, map[string]string{}
@@ -37,7 +41,7 @@ func (l *labels) init() {
 
 // of returns the name of a value that the client used.
 func (l *labels) of(client, value string) string {
-	if len(value) < minRandom || spoken[strings.ToUpper(value)] {
+	if len(value) < minRandom || isSpoken(value) {
 		return value
 	}
 	if len(value) < longNumber && strings.Trim(value, "0123456789") == "" {

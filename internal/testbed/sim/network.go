@@ -102,16 +102,17 @@ func (l *link) send(dir int, connNumber uint64, s *stream, deliver func()) {
 		return
 	}
 	seq := connNumber<<32 | s.sent
-	arrive := func() {
-		at := max(l.world.Now()+l.latency(dir, seq)+w.extra, s.last)
-		s.last = at
-		l.world.push(&event{at: at, source: 1 + l.number<<1 | uint64(dir), seq: seq, do: deliver})
-	}
 	if w.holds > 0 {
-		w.held = append(w.held, arrive)
+		w.held = append(w.held, func() { l.carry(dir, seq, s, deliver) })
 	} else {
-		arrive()
+		l.carry(dir, seq, s, deliver)
 	}
+}
+
+// carry lets deliver happen after the message's latency. The caller holds w.mu.
+func (l *link) carry(dir int, seq uint64, s *stream, deliver func()) {
+	s.last = max(l.world.Now()+l.latency(dir, seq)+l.ways[dir].extra, s.last)
+	l.world.push(event{at: s.last, source: 1 + l.number<<1 | uint64(dir), seq: seq, do: deliver})
 }
 
 // latency computes the delay of a message from the seed and the message's place,

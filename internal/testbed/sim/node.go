@@ -79,13 +79,11 @@ func (n *node) tick() {
 	now := n.now()
 	n.engine.advance(now, now.Sub(n.clock))
 	n.clock = now
-	var gone []string
-	for _, name := range n.names() {
-		if s := n.keys[name]; s.lives && !s.ends.After(now) {
-			delete(n.keys, name)
-			gone = append(gone, name)
-			n.record(history.Record{Op: history.Expired, Key: name, Owner: s.value, Holder: s.holder})
-		}
+	gone := n.ended()
+	for _, name := range gone {
+		s := n.keys[name]
+		delete(n.keys, name)
+		n.record(history.Record{Op: history.Expired, Key: name, Owner: s.value, Holder: s.holder})
 	}
 	if n.role.primary == nil {
 		n.feed(gone) // a replica waits for its primary's word, and only takes the key for gone
@@ -150,8 +148,12 @@ func (n *node) execute(cmd *command) ([]byte, bool) {
 	reply := c.reply.bytes
 	if cmd.packet.Number > 0 {
 		n.world.record(cmd.observed(reply))
-		if !n.engine.db.IsReadOnlyCommand(strings.ToLower(name)) {
-			n.compare(cmd.packet.Client, nil, "")
+		if !n.engine.db.IsReadOnlyCommand(name) {
+			if n.engine.wrote {
+				n.compare(cmd.packet.Client, nil, "")
+			} else {
+				n.setAlarm()
+			}
 			c.wrote = n.role.offset
 		}
 		n.send()
@@ -224,21 +226,7 @@ func (n *node) relent(r *refusal) {
 // readOnly reports whether the node may not execute the command, since it is a
 // replica, or a primary that has too few. What a script does is looked at
 // command by command.
-func (n *node) readOnly(name string) bool { return n.denied() != "" && n.writes(name) }
-
-// writes reports whether a command of that name writes, of itself.
-func (n *node) writes(name string) bool {
-	return !setUp[name] && !neutral[name] && n.engine.db.Server().IsRegisteredCommand(name) &&
-		!n.engine.db.IsReadOnlyCommand(name)
-}
-
-// neutral are commands that miniredis does not count as reads, and that do not
-// write.
-var neutral = map[string]bool{
-	"EVAL": true, "EVALSHA": true, "SCRIPT": true, "MULTI": true, "EXEC": true, "DISCARD": true, "WATCH": true, "UNWATCH": true,
-	"PING": true, "ECHO": true, "TIME": true, "QUIT": true, "INFO": true, "WAIT": true, "CLUSTER": true,
-	"PUBLISH": true, "PUBSUB": true, "SUBSCRIBE": true, "UNSUBSCRIBE": true, "PSUBSCRIBE": true, "PUNSUBSCRIBE": true,
-}
+func (n *node) readOnly(name string) bool { return n.denied() != "" && n.engine.writes(name) }
 
 // fromScript executes a command of a script.
 func (n *node) fromScript(peer *server.Peer, args []string) {

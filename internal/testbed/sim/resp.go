@@ -9,20 +9,17 @@ import (
 
 // parser takes commands out of the bytes that a client writes.
 type parser struct {
-	rest []byte
+	rest string
 }
 
 var errNotCommand = errors.New("sim: what was written is not a Redis command")
 
 // feed takes bytes and returns the commands that are complete with them.
 func (p *parser) feed(b []byte) ([][]string, error) {
-	buf := b
-	if len(p.rest) > 0 {
-		buf = append(p.rest, b...)
-	}
+	text := p.rest + string(b)
 	var commands [][]string
-	for len(buf) > 0 {
-		args, n, err := parseCommand(buf)
+	for text != "" {
+		args, n, err := parseCommand(text)
 		if err != nil {
 			return commands, err
 		}
@@ -30,9 +27,9 @@ func (p *parser) feed(b []byte) ([][]string, error) {
 			break
 		}
 		commands = append(commands, args)
-		buf = buf[n:]
+		text = text[n:]
 	}
-	p.rest = append(p.rest[:0:0], buf...)
+	p.rest = text
 	return commands, nil
 }
 
@@ -43,52 +40,52 @@ const (
 	maxLength = 32 // of the line that says a length
 )
 
-// parseCommand returns the command at the start of b and its length in bytes, 0
+// parseCommand returns the command at the start of s and its length in bytes, 0
 // when it is not complete.
-func parseCommand(b []byte) (args []string, n int, err error) {
-	count, n, err := parseLength(b, '*')
+func parseCommand(s string) (args []string, n int, err error) {
+	count, n, err := parseLength(s, '*', maxArgs)
 	if err != nil || n == 0 {
 		return nil, 0, err
 	}
-	if count < 1 || count > maxArgs {
+	if count < 1 {
 		return nil, 0, errNotCommand
 	}
+	args = make([]string, 0, min(count, len(s)))
 	for range count {
-		size, m, err := parseLength(b[n:], '$')
+		size, m, err := parseLength(s[n:], '$', maxArg)
 		if err != nil || m == 0 {
 			return nil, 0, err
 		}
-		if n += m; size < 0 || size > maxArg {
-			return nil, 0, errNotCommand
-		}
-		if len(b)-n < size+2 {
+		if n += m; len(s)-n < size+2 {
 			return nil, 0, nil
 		}
-		args = append(args, string(b[n:n+size]))
+		args = append(args, s[n:n+size])
 		n += size + 2
 	}
 	return args, n, nil
 }
 
-func parseLength(b []byte, mark byte) (value, n int, err error) {
-	if len(b) == 0 {
-		return 0, 0, nil
-	}
-	if b[0] != mark {
+// parseLength returns the number, at most limit, of the line that s begins with,
+// and the line's length in bytes, 0 when it is not complete.
+func parseLength(s string, mark byte, limit int) (value, n int, err error) {
+	if s != "" && s[0] != mark {
 		return 0, 0, errNotCommand
 	}
-	end := bytes.Index(b, []byte("\r\n"))
-	switch {
-	case end > maxLength, end < 0 && len(b) > maxLength+1: // even if the next byte ended it
-		return 0, 0, errNotCommand
-	case end < 0:
-		return 0, 0, nil
+	for i := 1; i < len(s); i++ {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9' && i < maxLength:
+			if value = value*10 + int(c-'0'); value > limit {
+				return 0, 0, errNotCommand
+			}
+		case c == '\r' && i > 1 && i+1 == len(s):
+			return 0, 0, nil
+		case c == '\r' && i > 1 && s[i+1] == '\n':
+			return value, i + 2, nil
+		default:
+			return 0, 0, errNotCommand
+		}
 	}
-	value, err = strconv.Atoi(string(b[1:end]))
-	if err != nil {
-		return 0, 0, errNotCommand
-	}
-	return value, end + 2, nil
+	return 0, 0, nil
 }
 
 // renderReply says a reply in the words of redis-cli, without its quotes and

@@ -80,9 +80,9 @@ func set(c *call) bool {
 	if s.get && kind != "" && kind != "string" {
 		return c.fail(errWrongType)
 	}
-	refused := s.nx && kind != "" || s.xx && kind == ""
+	c.unchanged = s.nx && kind != "" || s.xx && kind == ""
 	switch {
-	case !refused:
+	case !c.unchanged:
 		c.store(key, value, s.keep)
 		if at != 0 {
 			c.setEnd(key, at)
@@ -100,6 +100,12 @@ func set(c *call) bool {
 		c.peer.WriteBulk(old)
 	}
 	return true
+}
+
+// setNX lets miniredis answer SETNX.
+func setNX(c *call) bool {
+	c.unchanged = c.key() != ""
+	return false
 }
 
 // store puts a string into a key, whatever was there.

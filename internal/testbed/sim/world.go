@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"container/heap"
 	"context"
 	"slices"
 	"sync"
@@ -24,11 +23,13 @@ type world struct {
 	mu     sync.Mutex
 	queue  events
 	timed  uint64 // number of events that After has made
+	waits  bool   // the loop waits for the alarm
+	closed bool   // the loop has nothing more to do
 	labels labels
 
-	over      atomic.Bool // the run has ended: nothing is recorded any more
-	alarm     *time.Timer // goes off when the first event of the queue is due
-	ended     chan struct{}
+	over      atomic.Bool   // the run has ended: nothing is recorded any more
+	alarm     *time.Timer   // goes off when the first event of the queue is due
+	ended     chan struct{} // closed by the loop
 	clients   map[string]*client
 	processes map[int]*process // those of several threads
 	nodes     map[string]*node // the lock's, by name
@@ -127,45 +128,51 @@ func (w *world) tie() {
 }
 
 // Now implements testbed.World.
-func (w *world) Now() time.Duration { return time.Since(w.start) }
+func (w *world) Now() time.Duration { return time.Duration(time.Now().UnixNano() - w.start.UnixNano()) }
 
 // loop carries out the events until the world ends.
 func (w *world) loop() {
-	defer w.alarm.Stop()
+	defer close(w.ended)
 	for {
-		if due := w.due(); due != nil {
-			due.do()
-			continue
-		}
-		select {
-		case <-w.alarm.C:
-		case <-w.ended:
+		do, over := w.due()
+		switch {
+		case over:
 			return
+		case do != nil:
+			do()
+		default:
+			<-w.alarm.C
 		}
 	}
 }
 
 // due takes the first event off the queue if its time has come. If not, the
 // alarm is set for it.
-func (w *world) due() *event {
+func (w *world) due() (do func(), over bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.queue) == 0 {
+	w.waits = false
+	switch {
+	case w.closed:
+		w.alarm.Stop()
+		return nil, true
+	case len(w.queue) == 0:
 		w.alarm.Stop() // until something is pushed
-		return nil
-	}
-	if wait := w.queue[0].at - w.Now(); wait > 0 {
+	default:
+		wait := w.queue[0].at - w.Now()
+		if wait <= 0 {
+			return w.queue.pop().do, false
+		}
 		w.alarm.Reset(wait)
-		return nil
 	}
-	return heap.Pop(&w.queue).(*event)
+	w.waits = true
+	return nil, false
 }
 
-// push queues an event. The alarm is set here, so that the loop need not be woken
-// to set it. The caller holds w.mu.
-func (w *world) push(e *event) {
-	heap.Push(&w.queue, e)
-	if w.queue[0] == e {
+// push queues an event. If the loop waits for a later one, the alarm is set here,
+// so that the loop need not be woken to set it. The caller holds w.mu.
+func (w *world) push(e event) {
+	if w.queue.push(e) && w.waits {
 		w.alarm.Reset(e.at - w.Now())
 	}
 }
@@ -180,7 +187,7 @@ func (w *world) After(d time.Duration, f func()) {
 
 func (w *world) after(d time.Duration, f func()) {
 	w.timed++
-	w.push(&event{at: w.Now() + max(d, time.Nanosecond), seq: w.timed, do: f})
+	w.push(event{at: w.Now() + max(d, time.Nanosecond), seq: w.timed, do: f})
 }
 
 // record adds a record of the world's own doing.
@@ -232,21 +239,58 @@ func (w *world) end() {
 	if len(w.watch) > 0 {
 		time.Sleep(farewell)
 	}
-	close(w.ended)
+	w.mu.Lock()
+	w.closed = true
+	w.alarm.Reset(0)
+	w.mu.Unlock()
+	<-w.ended
 }
 
-// events is a heap.
-type events []*event
+// events is a binary heap: the first of two children of i is at 2i+1.
+type events []event
 
-func (q events) Len() int           { return len(q) }
-func (q events) Less(i, j int) bool { return q[i].before(q[j]) }
-func (q events) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *events) Push(x any)        { *q = append(*q, x.(*event)) }
-func (q *events) Pop() any {
-	old := *q
-	n := len(old) - 1
-	e := old[n]
-	old[n] = nil
-	*q = old[:n]
-	return e
+// push reports whether e is now the first.
+func (q *events) push(e event) bool {
+	h := append(*q, e)
+	*q = h
+	i := len(h) - 1
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !e.before(&h[parent]) {
+			break
+		}
+		h[i] = h[parent]
+		i = parent
+	}
+	h[i] = e
+	return i == 0
+}
+
+// pop takes the first event off.
+func (q *events) pop() event {
+	h := *q
+	first, last := h[0], h[len(h)-1]
+	h[len(h)-1] = event{}
+	h = h[:len(h)-1]
+	*q = h
+	if len(h) == 0 {
+		return first
+	}
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			break
+		}
+		if child+1 < len(h) && h[child+1].before(&h[child]) {
+			child++
+		}
+		if !h[child].before(&last) {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	h[i] = last
+	return first
 }
