@@ -157,14 +157,8 @@ func (t *Testbed) watch(s testbed.Spec) (stop func()) {
 				return
 			}
 			now := s.Recorder.Newest()
-			var why error
-			switch {
-			case now == last:
-				why = standstill()
-			case n == mostGuards:
-				why = ErrLong
-			default:
-				last = now
+			why := hopeless(n, last, now)
+			if last = now; why == nil {
 				continue
 			}
 			_ = s.Recorder.Flush() // the error of the run is the one to tell
@@ -173,6 +167,19 @@ func (t *Testbed) watch(s testbed.Spec) (stop func()) {
 		}
 	}()
 	return sync.OnceFunc(func() { close(over) })
+}
+
+// hopeless says why a run is given up when the guard looks for the n-th time and
+// finds it at now, after it was at last; nil when it is not.
+func hopeless(n int, last, now time.Duration) error {
+	switch {
+	case now == last:
+		return standstill()
+	case n >= mostGuards:
+		return ErrLong
+	default:
+		return nil
+	}
 }
 
 // patience is how long, in real time, a bubble may take to come to its end after

@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -171,42 +169,6 @@ func key(h *history.History) string {
 		}
 	}
 	return b.String()
-}
-
-// A run that has much to do is not said to stand still, however long it takes.
-func TestLongRunIsNotCalledStill(t *testing.T) {
-	bubble.Use(t)
-	rec, err := history.NewRecorder(io.Discard, history.Header{
-		Lockpick: history.Format, Scenario: "lab", Version: "plain", Testbed: "sim",
-		Topology: history.Topology{Name: "single", Nodes: []string{"redis-1"}, Quorum: 1},
-		Workload: history.Workload{Clients: []string{"client-1"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	told := make(chan error, 1)
-	var over atomic.Bool
-	bed := sim.New(sim.WithGuard(20*time.Millisecond, func(err error) {
-		told <- err
-		over.Store(true)
-	}))
-	err = bed.Run(t.Context(), testbed.Spec{
-		Topology: history.Topology{Name: "single", Nodes: []string{"redis-1"}, Quorum: 1}, Clients: []string{"client-1"}, Store: "store", Seed: 1, Recorder: rec,
-	}, func(w testbed.World) {
-		r := raw(t, w, "client-1")
-		for range 10_000_000 {
-			if over.Load() {
-				return
-			}
-			r.Ping(outside)
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := <-told; !errors.Is(err, sim.ErrLong) {
-		t.Errorf("the guard says %v, want ErrLong", err)
-	}
 }
 
 // A lock that needs what the simulator does not have is not judged.
