@@ -99,7 +99,7 @@ func (d *dealer) struck(r *history.Record) []int {
 	var whose []int
 	for _, name := range targets(r.Target) {
 		threads := []string{name}
-		if ofProcess(r) {
+		if r.StrikesProcess() {
 			threads = d.head.Workload.Process(name)
 		}
 		for _, thread := range threads {

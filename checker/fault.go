@@ -65,7 +65,7 @@ func (ix *index) fault(i int) {
 // struck returns whom a fault strikes: all threads of a client's process, unless it
 // is of a client alone.
 func (ix *index) struck(r *history.Record) []string {
-	if !ofProcess(r) {
+	if !r.StrikesProcess() {
 		return []string{r.Target}
 	}
 	name, _, _ := strings.Cut(r.Target, " ")
@@ -120,12 +120,6 @@ func targets(target string) []string {
 		words[i] = strings.TrimRight(words[i], ",:")
 	}
 	return words
-}
-
-// ofProcess reports whether a fault, if it is of a client, strikes its whole
-// process.
-func ofProcess(r *history.Record) bool {
-	return r.Kind == history.Fault && (r.Op == "pause" || r.Op == "crash" || r.Op == "clock")
 }
 
 // troubles is when something was broken, for everybody and for one client.

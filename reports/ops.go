@@ -178,7 +178,7 @@ func (c *cast) choose(shown []checker.Finding) {
 // struckWith returns the other threads of a process that a fault of one of them
 // strikes.
 func (c *cast) struckWith(r history.Record) []string {
-	if r.Kind != history.Fault || r.Op != "pause" && r.Op != "crash" && r.Op != "clock" {
+	if !r.StrikesProcess() {
 		return nil
 	}
 	name, _, _ := strings.Cut(r.Target, " ")

@@ -140,5 +140,11 @@ type Record struct {
 // Ends reports whether the record closes an operation.
 func (r Record) Ends() bool { return r.Kind == OK || r.Kind == Fail || r.Kind == Unknown }
 
+// StrikesProcess reports whether the record is of a fault which, if it is of a
+// client, strikes all threads of its process.
+func (r Record) StrikesProcess() bool {
+	return r.Kind == Fault && (r.Op == "pause" || r.Op == "crash" || r.Op == "clock")
+}
+
 // Int returns a pointer to v, for Record.Value.
 func Int(v int64) *int64 { return &v }

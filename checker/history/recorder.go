@@ -68,10 +68,7 @@ func NewRecorder(w io.Writer, h Header) (*Recorder, error) {
 func (r *Recorder) Add(source string, rec Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	newest := r.settled
-	if len(r.pending) > 0 {
-		newest = r.pending[0].rec.T
-	}
+	newest := r.newest()
 	if rec.T < newest {
 		r.fail(fmt.Errorf("history: %s of %s at %v arrives after %v was recorded", rec.Op, rec.Who, rec.T, newest))
 		return
@@ -118,6 +115,10 @@ func (r *Recorder) write(line []byte) {
 func (r *Recorder) Newest() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.newest()
+}
+
+func (r *Recorder) newest() time.Duration {
 	if len(r.pending) > 0 {
 		return r.pending[0].rec.T
 	}

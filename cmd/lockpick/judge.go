@@ -78,7 +78,7 @@ func failed(j job, why error, path string, deterministic *bool) (reports.Run, er
 
 // every reports whether the names are those of all checks, of which some have
 // nothing to do with most runs.
-func every(names []string) bool { return len(names) == len(checkNames()) }
+func every(names []string) bool { return len(names) == len(checker.All()) }
 
 // worst merges the verdicts of a run.
 func worst(verdicts map[string]checker.Verdict) checker.Verdict {

@@ -97,24 +97,9 @@ func (l *lock) wait(ctx context.Context, token string) error {
 			sub = l.channel.Subscribe(ctx)
 			defer sub.Close()
 		} else if news != wakeup.Message { // else somebody was granted a whole lease just now
-			pause = min(pause, l.untilExpiry(ctx))
+			pause = min(pause, l.channel.UntilExpiry(ctx))
 		}
 		news = sub.Wait(ctx, pause) // whatever it is: look again
-	}
-}
-
-// untilExpiry is how long the key must still be waited for. It is long when the
-// server does not say, or when the key never expires.
-func (l *lock) untilExpiry(ctx context.Context) time.Duration {
-	const long = time.Hour
-	const gone, forever = -2, -1 // as go-redis returns them, without a unit
-	switch left, err := l.client.PTTL(ctx, l.cfg.Key).Result(); {
-	case err != nil || left == forever:
-		return long
-	case left == gone:
-		return 0
-	default:
-		return left + time.Millisecond // PTTL counts whole ones
 	}
 }
 

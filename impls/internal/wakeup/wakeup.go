@@ -64,6 +64,21 @@ func (c *Channel) Delete(ctx context.Context, owner string) (bool, error) {
 	return n == 1, err
 }
 
+// UntilExpiry is how long the lock must still be waited for if nobody releases it.
+// It is long when the server does not say, or when the lock never expires.
+func (c *Channel) UntilExpiry(ctx context.Context) time.Duration {
+	const long = time.Hour
+	const gone, forever = -2, -1 // as go-redis returns them, without a unit
+	switch left, err := c.client.PTTL(ctx, c.key).Result(); {
+	case err != nil || left == forever:
+		return long
+	case left == gone:
+		return 0
+	default:
+		return left + time.Millisecond // PTTL counts whole ones
+	}
+}
+
 // News is what a waiter hears.
 type News uint8
 

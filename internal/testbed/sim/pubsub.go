@@ -100,10 +100,10 @@ func (n *node) deaf(cmd *command) bool {
 	if c.peer.Resp3 || n.listeners.of(c) == 0 {
 		return false
 	}
-	switch cmd.packet.Name {
-	case "SUBSCRIBE", "UNSUBSCRIBE", "PSUBSCRIBE", "PUNSUBSCRIBE", "QUIT":
+	switch name := cmd.packet.Name; {
+	case subscribing[name], name == "QUIT":
 		return false
-	case "PING":
+	case name == "PING":
 		word := ""
 		if len(cmd.args) > 1 {
 			word = cmd.args[1]
