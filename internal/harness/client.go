@@ -126,17 +126,27 @@ func (c *client) work(delay time.Duration) {
 		if c.round > 1 {
 			c.client.Sleep(w.Think)
 		}
-		switch section := c.client.Section(); {
-		case c.strategy != nil:
-			c.changing(section)
-		case slices.Contains(w.Readers, c.name):
-			c.reading(section)
-		default:
-			c.section(section)
-		}
+		c.oneRound()
 	}
 	c.round = 0
 	c.record(history.Record{Kind: history.Observe, Op: history.Done})
+}
+
+// oneRound is one critical section, or what a strategy or a reader does instead.
+// Its context ends with it, as that of a handler does. Were it to end as the next
+// round begins, whatever it calls off would end at the instant at which the lock
+// is asked again, and which of the two came first would be chance.
+func (c *client) oneRound() {
+	ctx, end := c.client.Section()
+	defer end()
+	switch {
+	case c.strategy != nil:
+		c.changing(ctx)
+	case slices.Contains(c.run.Scenario.Workload.Readers, c.name):
+		c.reading(ctx)
+	default:
+		c.section(ctx)
+	}
 }
 
 // openInTurn makes the client's handle after that of the thread before it: whose

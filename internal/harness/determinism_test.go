@@ -135,6 +135,7 @@ func TestSameSeedAgainAndAgain(t *testing.T) {
 		{"gc-pause", "watchdog", 20, 100},
 		{"renewal-after-release", "fragile-watchdog", 20, 100},
 		{"renew-other", "distlock", 20, 100},
+		{"split-brain", "redlock-fenced", 10, 50},
 		{"counter-200", "lua-release", 0, 3},
 		{"counter-200", "redsync", 0, 2},
 	} {

@@ -1,6 +1,7 @@
 package harness_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -229,4 +230,38 @@ func TestSectionsAreDeterministic(t *testing.T) {
 
 func cancelAt(seconds int) faults.Step {
 	return faults.Step{Fault: faults.Cancel{Client: "client-1"}, When: at(time.Duration(seconds) * time.Second)}
+}
+
+// noting remembers when the contexts of its Acquires ended.
+type noting struct {
+	impls.Lock
+	ended chan<- time.Time
+}
+
+func (n noting) Acquire(ctx context.Context) (impls.Lease, error) {
+	context.AfterFunc(ctx, func() { n.ended <- time.Now() })
+	return n.Lock.Acquire(ctx)
+}
+
+// What a section calls off as it ends is over before the client asks for the lock
+// again: at one instant either could come first.
+func TestASectionsContextEndsWithIt(t *testing.T) {
+	bubble.Use(t)
+	ended := make(chan time.Time, 3) // and the probe's
+	v := made(func(*impls.Traits) {}, func(l impls.Lock, _ impls.Env, _ impls.Config) impls.Lock { return noting{l, ended} })
+	s := plain("two rounds", workload(func(w *scenarios.Workload) { w.Clients, w.Rounds, w.Think = 1, 2, time.Second }))
+	out := mustRun(t, pair{s, v}, 1)
+	var released []time.Duration
+	for _, r := range out.History.Records {
+		if r.Who == "client-1" && r.Op == history.Release && r.Kind == history.OK {
+			released = append(released, r.T)
+		}
+	}
+	if len(released) != 2 || len(ended) < 2 {
+		t.Fatalf("%d releases and %d contexts that ended, want 2 of each", len(released), len(ended))
+	}
+	first, second := <-ended, <-ended
+	if got, want := second.Sub(first), released[1]-released[0]; got != want {
+		t.Errorf("the second context ended %v after the first, and the second section %v", got, want)
+	}
 }

@@ -103,8 +103,9 @@ type Client interface {
 	Context() context.Context
 
 	// Section begins a critical section: the context that it returns ends with
-	// Context, with the next call, or by a cancel fault.
-	Section() context.Context
+	// Context, when end is called, or by a cancel fault. A client has one section
+	// at a time.
+	Section() (section context.Context, end func())
 
 	// Alive is false from the moment the client crashed.
 	Alive() bool

@@ -307,16 +307,17 @@ func (c *client) connect(name string) *redis.Client {
 func (c *client) Context() context.Context { return c.ctx }
 
 // Section implements testbed.Client.
-func (c *client) Section() context.Context {
-	ctx, end := context.WithCancel(c.ctx)
+func (c *client) Section() (context.Context, func()) {
+	ctx, cut := context.WithCancel(c.ctx)
 	c.world.mu.Lock()
-	before := c.cut
-	c.cut = end
-	c.world.mu.Unlock()
-	if before != nil {
-		before()
+	defer c.world.mu.Unlock()
+	c.cut = cut
+	return ctx, func() {
+		cut()
+		c.world.mu.Lock()
+		defer c.world.mu.Unlock()
+		c.cut = nil
 	}
-	return ctx
 }
 
 // cancel ends the section's context.

@@ -77,7 +77,7 @@ func (l *link) dial(ctx context.Context, n *node) (net.Conn, error) {
 	select {
 	case err = <-answer:
 	case <-ctx.Done():
-		time.Sleep(l.apart())
+		time.Sleep(c.apart())
 		err = ctx.Err()
 	case <-limit.C:
 		err = os.ErrDeadlineExceeded

@@ -244,9 +244,10 @@ func TestCancel(t *testing.T) {
 	lab{t: t}.twice(func(w testbed.World) {
 		one, two := w.Client("client-1"), w.Client("client-2")
 		inject(t, w, faults.Cancel{Client: "client-1"}) // between sections: nobody is struck
-		before, other := one.Section(), two.Section()
+		before, _ := one.Section()
+		other, _ := two.Section()
 		inject(t, w, faults.Cancel{Client: "client-1"})
-		after := one.Section()
+		after, end := one.Section()
 		check := func(what string, ctx context.Context, want error) {
 			t.Helper()
 			if err := ctx.Err(); !errors.Is(err, want) || want == nil && err != nil {
@@ -260,8 +261,9 @@ func TestCancel(t *testing.T) {
 		if !one.Alive() || raw(t, w, "client-1").Ping(after).Err() != nil {
 			t.Error("the client does not go on")
 		}
-		one.Section()
-		check("one that was followed by another", after, context.Canceled)
+		end()
+		check("one that has ended", after, context.Canceled)
+		inject(t, w, faults.Cancel{Client: "client-1"}) // between sections again
 		inject(t, w, faults.Crash{Client: "client-2"})
 		check("that of a crashed client", other, context.Canceled)
 	})
@@ -273,7 +275,8 @@ func TestCancelEndsAWait(t *testing.T) {
 	lab{t: t}.twice(func(w testbed.World) {
 		insist(t, w, "client-1", mustLock(t, w, "client-1"))
 		w.After(5*time.Second, func() { inject(t, w, faults.Cancel{Client: "client-2"}) })
-		_, err := mustLock(t, w, "client-2").Acquire(w.Client("client-2").Section())
+		section, _ := w.Client("client-2").Section()
+		_, err := mustLock(t, w, "client-2").Acquire(section)
 		if err == nil || errors.Is(err, impls.ErrNotAcquired) && !errors.Is(err, context.Canceled) {
 			t.Errorf("a cancelled wait: %v", err)
 		}

@@ -178,7 +178,8 @@ func TestLinksAndCancelsAreTheThreads(t *testing.T) {
 	bubble.Use(t)
 	lab{t: t, processes: twoThreads}.twice(func(w testbed.World) {
 		inject(t, w, faults.Slow{Link: toRedis, Direction: faults.Both, By: time.Second})
-		one, two := w.Client("client-1").Section(), w.Client("client-2").Section()
+		one, _ := w.Client("client-1").Section()
+		two, _ := w.Client("client-2").Section()
 		inject(t, w, faults.Cancel{Client: "client-1"})
 		if one.Err() == nil || two.Err() != nil {
 			t.Errorf("client-1 was cancelled, and the sections say %v and %v", one.Err(), two.Err())
