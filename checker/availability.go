@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"time"
 
 	"lockpick/checker/history"
@@ -128,7 +129,7 @@ func (ix *index) near() []span {
 // tellWait adds the finding that an acquire waited too long for a free lock.
 func (ix *index) tellWait(ev *evidence, o *op, gap span) {
 	cause := phrase("%s waited %v, from %v on, for a lock that no running client held", o.client.name, gap.length(), gap.from)
-	who, why, record := ix.blame(o, gap)
+	who, why, record := ix.blame(o, gap, false)
 	ev.add(gap.to, []string{who, o.client.name}, cause+why, o.begin, o.end, record)
 }
 
@@ -141,17 +142,25 @@ func (ix *index) tellFalseFailure(ev *evidence, o *op) {
 	}
 	cause := phrase("%s %s at %v after %v although no running client held the lock at any time of the call%s",
 		o.client.name, how, o.to, o.length(), quoted(ix.rec(o.end).Error))
-	who, why, record := ix.blame(o, o.span)
+	who, why, record := ix.blame(o, o.span, true)
 	ev.add(o.to, []string{who, o.client.name}, cause+why, o.begin, o.end, record)
 }
 
 // blame says who or what kept the lock from an acquire in s: the client whose
 // key the servers kept, else the client that stood still with a lease, else the
-// faults that were in force.
-func (ix *index) blame(o *op, s span) (who, why string, record int) {
+// faults that were in force. An acquire that failed, and took away what it had been
+// granted, did not keep the lock from itself; if it did not, it keeps it from all.
+func (ix *index) blame(o *op, s span, failed bool) (who, why string, record int) {
 	at := s.from + s.length()/2
-	if lives := ix.livesAt(at); len(lives) > 0 {
-		return lives[0].holder, ": " + ix.keeper(at), lives[0].begin
+	lives, seen := ix.livesAt(at), at
+	if failed {
+		lives = slices.DeleteFunc(lives, func(l *life) bool { return l.holder == o.client.name && l.from >= o.from })
+		if len(lives) == 0 {
+			lives, seen = ix.livesAt(s.to), s.to
+		}
+	}
+	if len(lives) > 0 {
+		return lives[0].holder, ": " + ix.keeper(lives, seen), lives[0].begin
 	}
 	for i := range ix.leases {
 		l := &ix.leases[i]

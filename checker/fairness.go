@@ -56,7 +56,7 @@ func judgeFairness(ix *index) Result {
 		Figure{Name: "stood in line", Value: float64(len(line))},
 		Figure{Name: "overtakes", Value: float64(total)},
 		Figure{Name: "overtakes of one wait, most", Value: float64(most)})
-	res.Idle = !slices.Contains(ix.h.Header.Labels, inOrder)
+	res.Idle = !slices.Contains(ix.h.Header.Labels, history.LabelInOrder)
 	return res
 }
 

@@ -165,7 +165,7 @@ end 100s
 	}{
 		{"no claim", nil, true},
 		{"other labels", []string{"owners are not unique"}, true},
-		{"it claims to be fair", []string{"owners are not unique", inOrder}, false},
+		{"it claims to be fair", []string{history.LabelNotUnique, history.LabelInOrder}, false},
 	} {
 		h := mustTell(t, overtaken).h
 		h.Header.Labels = tt.labels

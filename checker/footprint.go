@@ -28,9 +28,12 @@ func footprint() Check {
 		Letter:  "F",
 		Promise: "The lock costs what it must: no command without need, and none once it is given back.",
 		How: "Counts, always. Violated when code of the lock still runs, or waits, after its Close; when a client that has " +
-			"given back every lease and has no operation open sends a command; when one lease is renewed more often in one " +
+			"given back every lease and has no operation open sends a command, unless that takes away a value of its own which the " +
+			"node has, or tries to on a node that has not yet answered such a command, or is what a quorum lock has asked other nodes and this one " +
+			"has for the first time; when one lease is renewed more often in one " +
 			"TTL than the header's bound, with one more allowed (without a bound: more than 4 times and half as often again " +
-			"as its client's first lease was, or more than 12 times); when a grant costs more commands on average than " +
+			"as its client's first lease was, or more than 12 times; a renewal that left before the node had the one before is a " +
+			"second try, and does not count); when a grant costs more commands on average than " +
 			"the header's bound; when a node had more connections or subscriptions open at once than the header's bounds; or " +
 			"when the clients finished fewer sections per second together than the header's bound, from their first acquire to " +
 			"the end of their last section. None of the three has a default. The threads of a process count as one, and several " +
@@ -146,6 +149,9 @@ func (ix *index) background(ev *evidence) int {
 		if k == 0 || c.crashed <= sent || k < len(spans) && spans[k].covers(sent) {
 			continue // before its first operation, it was getting ready
 		}
+		if ix.tidies(i) || ix.straggles(i) {
+			continue
+		}
 		cause := phrase("%s sent %s at %v, %v after its last operation had ended, while it held nothing",
 			c.name, describe(r.Command), sent, sent-spans[k-1].to)
 		ev.add(r.T, []string{c.name}, cause, i)
@@ -179,11 +185,14 @@ func (ix *index) renewals(ev *evidence) int {
 	for _, l := range ix.keys().lives {
 		var own []int
 		for _, m := range l.terms {
-			if m.op == history.Renewed && ix.sameProcess(m.by, l.holder) && !ix.settingUp(l.holder, m.at) {
-				own = append(own, m.record)
+			if m.op != history.Renewed || !ix.sameProcess(m.by, l.holder) || ix.settingUp(l.holder, m.at) {
+				continue
+			}
+			total++
+			if n := len(own); n == 0 || ix.departed(m.record) > ix.rec(own[n-1]).T {
+				own = append(own, m.record) // else it was sent again, before the node had the one before
 			}
 		}
-		total += len(own)
 		hold := min(l.to, ix.end) - l.from
 		if ttl <= 0 || len(own) == 0 || l.to == forever && !ix.h.Complete {
 			continue

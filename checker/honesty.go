@@ -1,6 +1,8 @@
 package checker
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"lockpick/checker/history"
@@ -18,7 +20,9 @@ func honesty() Check {
 			"nodes that it spoke to hold the value all the while. Of nodes that " +
 			"have roles only what a primary held counts. A panic is no answer. Any other unknown outcome promises nothing, but " +
 			"for a release or extend whose client had asked the nodes and had every answer, none of them an error: then it " +
-			"knew, and did not say. Unknown when no node was observed.",
+			"knew, and did not say. Of a value that its holder writes anew the lease goes on. A release that follows an acquire or release of the " +
+			"same owner with an unknown outcome need but take one level off. Unknown when no node was observed, and when the nodes do not " +
+			"show whose the lock is (see ownership).",
 		judge: judgeHonesty,
 	}
 }
@@ -34,9 +38,12 @@ func judgeHonesty(ix *index) Result {
 	case ix.tried() == 0:
 		return undecided("no client tried to get the lock")
 	}
+	why := ix.blind()
 	for i := range ix.ops {
 		o := &ix.ops[i]
 		switch {
+		case why != "" && o.outcome != history.Unknown:
+			// what became of it, the nodes do not show
 		case o.outcome == history.Unknown && (o.name == history.Release || o.name == history.Extend):
 			ix.judgeSilence(&ev, o)
 		case o.name == history.Acquire && o.outcome == history.OK:
@@ -50,6 +57,9 @@ func judgeHonesty(ix *index) Result {
 		case o.name == history.Release && o.outcome == history.Fail:
 			ix.judgeNotHeld(&ev, o)
 		}
+	}
+	if ev.total == 0 && why != "" {
+		return undecided(why)
 	}
 	return ev.result()
 }
@@ -124,7 +134,7 @@ func (ix *index) judgeRefusal(ev *evidence, o *op) {
 	var left []*life
 	records := []int{o.begin, o.end}
 	for _, life := range ix.keys().of(o.client.name, "") {
-		if o.covers(life.from) && life.since == life.from && life.to > o.to && ix.sent(life) >= o.from {
+		if o.covers(life.from) && life.since == life.from && life.to > o.to && ix.sent(life) >= o.from && !ix.inLine(life, o.to) {
 			left = append(left, life)
 			records = append(records, life.begin)
 		}
@@ -138,11 +148,21 @@ func (ix *index) judgeRefusal(ev *evidence, o *op) {
 
 // sent returns when the command left its client that made the life begin: a
 // packet of an earlier call may arrive during this one.
-func (ix *index) sent(l *life) time.Duration {
-	if c := ix.commandAt(l.begin); c >= 0 && ix.rec(c).Sent > 0 {
-		return ix.rec(c).Sent
+func (ix *index) sent(l *life) time.Duration { return ix.departed(l.begin) }
+
+// inLine reports whether the life's key, a list or sorted set, has another client's
+// value at t that came before it: the lock may be that one's, and this one behind it.
+func (ix *index) inLine(l *life, t time.Duration) bool {
+	value := ix.rec(l.begin).Owner
+	if len(parts(value)) < 2 || strings.Contains(value, "=") {
+		return false
 	}
-	return l.from
+	for _, other := range ix.livesAt(t) {
+		if other.place == l.place && other.holder != l.holder && other.from < l.from {
+			return true
+		}
+	}
+	return false
 }
 
 // quoted is an error in brackets.
@@ -261,16 +281,52 @@ func (ix *index) deletedInstead(o *op) *life {
 }
 
 // owesMore reports whether the release is inside of a lease, or the client still
-// had another lease of the same owner, so that it had nothing to remove yet.
+// had another lease of the same owner, so that it had nothing to remove yet. Where
+// nobody knows what became of an earlier acquire or release of that owner, it is
+// enough that this call took a level off.
 func (ix *index) owesMore(o *op) bool {
 	if o.lease < 0 || ix.nests(o) {
 		return o.lease >= 0
+	}
+	if ix.tookLevel(o) && ix.vagueBefore(o.client, ix.rec(o.begin).Owner, o.begin) {
+		return true
 	}
 	own := &ix.leases[o.lease]
 	for _, n := range ix.leasesIn(section{own.client, own.round}) {
 		l := &ix.leases[n]
 		if l != own && l.owner == own.owner && l.from <= o.from && ix.released(l) > o.to {
 			return true
+		}
+	}
+	return false
+}
+
+// vagueBefore reports whether a client began, before record i, an acquire or
+// release of an owner of which nobody knows what became. What an acquire was to store
+// is not known either, unless the client has one owner for all its grants.
+func (ix *index) vagueBefore(c *client, owner string, i int) bool {
+	same := slices.Contains(ix.h.Header.Labels, history.LabelOneOwner) || len(ix.leasesOf(c.name, owner)) > 1
+	return slices.ContainsFunc(ix.opsOf(c), func(n int) bool {
+		o := &ix.ops[n]
+		switch {
+		case o.begin >= i || !o.unsettled():
+			return false
+		case o.name == history.Acquire:
+			return same
+		default:
+			return o.name == history.Release && ix.rec(o.begin).Owner == owner
+		}
+	})
+}
+
+// tookLevel reports whether the release changed how deep the servers say that its
+// owner is nested, and left the lock with it.
+func (ix *index) tookLevel(o *op) bool {
+	for _, l := range ix.keys().of(o.client.name, ix.rec(o.begin).Owner) {
+		for _, m := range l.terms {
+			if m.op == history.Replaced && m.by == o.client.name && o.covers(m.at) {
+				return true
+			}
 		}
 	}
 	return false
@@ -283,8 +339,8 @@ func (ix *index) judgeNotHeld(ev *evidence, o *op) {
 	if len(r.removed) == 0 && !ix.nests(o) {
 		ix.judgeHeldOn(ev, o)
 	}
-	if len(r.removed) == 0 || r.nodes >= quorum {
-		return
+	if len(r.removed) == 0 || r.nodes >= quorum || ix.together() > 1 && ix.heldBy(r.removed) == 0 {
+		return // or it removed some of the keys, and another was gone
 	}
 	for _, s := range ix.reigns(o.client.name, ix.rec(o.begin).Owner) {
 		if s.last == nil || s.last.by != o.client.name || !o.covers(s.to) {

@@ -35,7 +35,11 @@ type index struct {
 	rounds   map[section][]int // built by leasesIn
 	listed   bool              // the clients have their ops
 	plain    *bool             // a node had the key by its plain name; found by lock
-	owners   map[string]bool   // that clients named; built by ownersIn
+	names    map[string]naming // of the owners that clients named; built by naming
+	unseen   *string           // why the nodes' record shows nobody's lease; found by blind
+	valued   map[own][]int     // the leases of a client's value, in order; built by leasesOf
+	tidying  *tidying          // built by clearings
+	said     map[string][]int  // the commands by what they say; built by alike
 	ordered  bool              // the nodes have roles that count
 	trouble  *troubles         // built by troubles
 

@@ -19,8 +19,11 @@ import (
 type life struct {
 	span                 // to is forever while nobody saw it go
 	place                //
-	owner  string        // the value
-	holder string        // the client that stored it
+	owner  string        // the value; the first, where its holder has written it anew
+	also   []string      // what its holder wrote in its place
+	holder string        // the client that stored it, or for which it was stored
+	handed bool          // another client stored it for its holder
+	member bool          // it is a part of the value
 	terms  []term        // in order; the first is the grant's
 	room   [1]term       // where terms begins: most lives have but one
 	how    fate          // how it went
@@ -61,6 +64,7 @@ type keyspace struct {
 	sharing  map[int]bool       // by record: the key has or had several lives
 	shared   map[place]bool     // the key has had several lives, while it is built
 	current  map[place][]*life  // while it is built
+	values   map[own]bool       // of all the lives, where they do not count too; without their holders
 }
 
 // place is a key on a node.
@@ -105,6 +109,7 @@ func (ix *index) keys() *keyspace {
 		sharing: map[int]bool{},
 		shared:  map[place]bool{},
 		current: map[place][]*life{},
+		values:  map[own]bool{},
 	}
 	for i := range ix.h.Records {
 		r := ix.rec(i)
@@ -119,6 +124,9 @@ func (ix *index) keys() *keyspace {
 	for _, l := range ks.lives {
 		value := owned(l.holder, l.owner)
 		ks.byOwn[value] = append(ks.byOwn[value], l)
+		for _, name := range l.also {
+			ks.byOwn[owned(l.holder, name)] = append(ks.byOwn[owned(l.holder, name)], l)
+		}
 	}
 	ks.current, ks.shared = nil, nil
 	ix.space = ks
@@ -133,7 +141,7 @@ func (ix *index) next(ks *keyspace, r *history.Record, i int) {
 	if len(was) == 1 {
 		l = was[0]
 	}
-	if len(was) > 1 || several(r.Owner) || l != nil && r.Op == history.Replaced && l.overdue(r) {
+	if len(was) > 1 || ix.divided(r.Owner) || l != nil && r.Op == history.Replaced && l.overdue(r) {
 		ks.shared[at] = true
 		ix.share(ks, at, r, i)
 		return
@@ -141,7 +149,7 @@ func (ix *index) next(ks *keyspace, r *history.Record, i int) {
 	if ks.shared[at] {
 		ks.sharing[i] = true
 	}
-	start := func() { ks.current[at] = append(was[:0], ks.start(r, r.Owner, i, ix.counts(i))) }
+	start := func() { ks.current[at] = append(was[:0], ix.start(ks, r, r.Owner, i)) }
 	switch r.Op {
 	case history.Granted:
 		if l != nil {
@@ -150,8 +158,12 @@ func (ix *index) next(ks *keyspace, r *history.Record, i int) {
 		start()
 	case history.Replaced:
 		ks.before[i] = l
-		if l != nil && owned(l.holder, l.owner) == owned(cmp.Or(r.Client, r.Holder), r.Owner) {
-			l.term(r, i) // its value was written again
+		if l != nil && ix.rewrites(l, r, i) {
+			if !l.named(r.Owner) {
+				l.also = append(l.also, r.Owner)
+				ks.values[owned("", r.Owner)] = true
+			}
+			l.term(r, i)
 			return
 		}
 		if l != nil {
@@ -188,17 +200,55 @@ func gone(r *history.Record) fate {
 }
 
 // start begins a life, which is listed only where it counts.
-func (ks *keyspace) start(r *history.Record, owner string, i int, counts bool) *life {
+func (ix *index) start(ks *keyspace, r *history.Record, owner string, i int) *life {
 	l := &life{span: span{r.T, forever}, place: place{r.Who, r.Key}, owner: owner, holder: r.Holder, begin: i, end: -1, since: r.T}
 	if r.Client != "" && (l.holder == "" || r.Op == history.Replaced) {
 		l.holder = r.Client
 	}
+	if heir := ix.heir(r, owner, i); heir != "" {
+		l.holder, l.handed = heir, true
+	}
 	l.terms = l.room[:0]
 	l.term(r, i)
-	if counts {
+	ks.values[owned("", owner)] = true
+	if ix.counts(i) {
 		ks.lives = append(ks.lives, l)
 	}
 	return l
+}
+
+// heir returns the client that record i stores a value for in place of its own: one
+// that gives the lock back may hand it over, by the next one's name. A client that
+// is getting the lock stores for itself.
+func (ix *index) heir(r *history.Record, owner string, i int) string {
+	if r.Client == "" || ix.during(r.Client, ix.departed(i), history.Acquire) {
+		return ""
+	}
+	if by := ix.namer(owner); by != r.Client && ix.clients[by] != nil {
+		return by
+	}
+	return ""
+}
+
+// rewrites reports whether record i, which replaces the value of a life, writes the
+// same value again, or is its holder's doing in the lease: a value that nobody was
+// granted the lock with. What it writes in an acquire or release begins another life.
+func (ix *index) rewrites(l *life, r *history.Record, i int) bool {
+	who := cmp.Or(r.Client, r.Holder)
+	switch {
+	case who != l.holder:
+		return false
+	case l.named(r.Owner):
+		return true
+	case len(ix.leasesOf(who, l.owner)) == 0:
+		return false
+	}
+	left := ix.departed(i)
+	if ix.during(who, left, history.Acquire) || ix.during(who, left, history.Release) {
+		return false
+	}
+	n, ok := ix.naming()[r.Owner]
+	return !ok || n.by == who && !n.granted
 }
 
 // turn begins the lives of what a node has when it becomes the primary, and ends
@@ -216,8 +266,8 @@ func (ks *keyspace) turn(r *history.Record, i int, was, is bool) {
 	slices.SortFunc(mine, func(a, b *life) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.owner, b.owner)) })
 	for _, old := range mine {
 		l := &life{
-			span: span{r.T, forever}, place: old.place, owner: old.owner, holder: old.holder,
-			begin: i, end: -1, since: old.since,
+			span: span{r.T, forever}, place: old.place, owner: old.owner, also: slices.Clone(old.also),
+			holder: old.holder, handed: old.handed, member: old.member, begin: i, end: -1, since: old.since,
 		}
 		l.terms = append(l.room[:0], term{r.T, old.terms[len(old.terms)-1].until, "", history.Granted, i})
 		if is {
@@ -242,15 +292,19 @@ func (l *life) finish(t time.Duration, how fate, by string, record int) {
 	l.to, l.how, l.by, l.end = t, how, by, record
 }
 
-// expiryAt returns when the life was to end, as its node knew it at t.
-func (l *life) expiryAt(t time.Duration) time.Duration {
+// expiryAt returns when the life was to end, as its node knew it at t, or when it had
+// ended.
+func (l *life) expiryAt(t time.Duration) time.Duration { return min(l.meant(t), l.ended(t)) }
+
+// meant returns when the life was to end, as its node knew it at t.
+func (l *life) meant(t time.Duration) time.Duration {
 	until := l.terms[0].until
 	for _, m := range l.terms[1:] {
 		if m.at <= t {
 			until = m.until
 		}
 	}
-	return min(until, l.ended(t))
+	return until
 }
 
 // ended returns when the life ended, if it had by t, else forever.
@@ -327,13 +381,9 @@ func somebody(client string) string {
 	return client
 }
 
-// keeper says who keeps the key from others at t and what became of that
-// client, or "" when no node has it.
-func (ix *index) keeper(t time.Duration) string {
-	lives := ix.livesAt(t)
-	if len(lives) == 0 {
-		return ""
-	}
+// keeper says who keeps the key from others at t, by the lives that there are then,
+// and what became of that client.
+func (ix *index) keeper(lives []*life, t time.Duration) string {
 	l := lives[0]
 	nodes := map[string]bool{}
 	for _, other := range lives {

@@ -14,6 +14,7 @@ import (
 type lease struct {
 	client  *client
 	owner   string
+	also    []string // the owners that extends gave it in place of that one
 	round   int
 	acquire int           // the operation that yielded it
 	from    time.Duration // when Acquire returned
@@ -72,7 +73,7 @@ func (ix *index) believe(number int, t time.Duration) {
 func (ix *index) leaseOf(c *client, r *history.Record) int {
 	for k := len(c.open) - 1; k >= 0; k-- {
 		l := &ix.leases[c.open[k]]
-		if l.round == r.Round && (l.owner == r.Owner || l.owner == "" || r.Owner == "") {
+		if l.round == r.Round && (l.owner == "" || r.Owner == "" || l.named(r.Owner)) {
 			return c.open[k]
 		}
 	}
@@ -80,12 +81,15 @@ func (ix *index) leaseOf(c *client, r *history.Record) int {
 		return -1
 	}
 	for k := len(c.open) - 1; k >= 0; k-- {
-		if ix.leases[c.open[k]].owner == r.Owner {
+		if ix.leases[c.open[k]].named(r.Owner) {
 			return c.open[k]
 		}
 	}
 	return -1
 }
+
+// named reports whether a value is the owner of the lease, or was made it.
+func (l *lease) named(owner string) bool { return l.owner == owner || slices.Contains(l.also, owner) }
 
 // releasing ends the belief in the lease that a release is about to give back. A
 // nested one only counts back to the lease that it is inside of.
@@ -121,6 +125,9 @@ func (ix *index) extend(o *op, number int, r *history.Record) {
 	}
 	l := &ix.leases[o.lease]
 	l.extends = append(l.extends, number)
+	if r.Owner != "" && l.owner != "" && !l.named(r.Owner) {
+		l.also = append(l.also, r.Owner)
+	}
 	if l.over {
 		return
 	}
@@ -219,4 +226,50 @@ func (ix *index) leasesIn(s section) []int {
 		}
 	}
 	return ix.rounds[s]
+}
+
+// leasesOf returns the leases of a client's value, in order.
+func (ix *index) leasesOf(client, owner string) []int {
+	if ix.valued == nil {
+		ix.valued = map[own][]int{}
+		for i := range ix.leases {
+			l := &ix.leases[i]
+			for _, name := range append([]string{l.owner}, l.also...) {
+				value := owned(l.client.name, name)
+				ix.valued[value] = append(ix.valued[value], i)
+			}
+		}
+	}
+	return ix.valued[owned(client, owner)]
+}
+
+// lapsed reports whether the lease that a life is of was over by t although the
+// node knew of no end: it had passed what the version claimed; or it makes no claim,
+// its key has no TTL though leases are to have one, and that time had passed since
+// its client called its acquire, or last wrote its value. Where the value itself
+// says until when it is good, others may take it then.
+func (ix *index) lapsed(l *life, t time.Duration) bool {
+	since := ix.sent(l)
+	for _, n := range slices.Backward(ix.leasesOf(l.holder, l.owner)) {
+		lease := &ix.leases[n]
+		call := ix.ops[lease.acquire].from
+		if call > l.from {
+			continue
+		}
+		if claim := ix.claimAt(lease, t); claim > 0 {
+			return claim < t
+		}
+		since = min(since, call)
+		break
+	}
+	ttl := ix.h.Header.Lock.TTL
+	if ttl <= 0 || l.meant(t) != forever {
+		return false
+	}
+	for _, m := range l.terms[1:] {
+		if m.by == l.holder && m.at <= t {
+			since = max(since, ix.departed(m.record))
+		}
+	}
+	return since+ttl <= t
 }

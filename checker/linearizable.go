@@ -9,10 +9,6 @@ import (
 	"lockpick/checker/history"
 )
 
-// inOrder is the label of a history whose version grants in order of arrival: it
-// refuses although the lock is free, while somebody else is first.
-const inOrder = "grants in order of arrival"
-
 func linearizability() Check {
 	return Check{
 		Name:    "linearizable",
@@ -115,7 +111,7 @@ func newDossier(ix *index) *dossier {
 // weak reports whether a refusal proves nothing.
 func (d *dossier) weak() bool {
 	h := &d.ix.h.Header
-	return h.Topology.Quorum > 1 || len(h.Lock.Also) > 0 || slices.Contains(h.Labels, inOrder)
+	return h.Topology.Quorum > 1 || len(h.Lock.Also) > 0 || slices.Contains(h.Labels, history.LabelInOrder)
 }
 
 func (d *dossier) acquire(n int, o *op, weak bool) {

@@ -116,7 +116,7 @@ func TestLinearizableLeavesOut(t *testing.T) {
 		{
 			"a queue may refuse a lock that is free",
 			"client-1 acquire 1ms..2ms fail",
-			func(h *history.History) { h.Header.Labels = []string{inOrder} },
+			func(h *history.History) { h.Header.Labels = []string{history.LabelInOrder} },
 			Holds, "",
 		},
 		{

@@ -128,7 +128,7 @@ func (ix *index) tellOverlap(ev *evidence, a, b int) {
 // whyTwo says why y was granted at t in spite of x, whom to blame for it (empty
 // when it is x), and the record that shows it.
 func (ix *index) whyTwo(x, y *lease, t time.Duration) (culprit, why string, record int) {
-	if len(ix.keys().lives) == 0 {
+	if len(ix.keys().lives) == 0 || ix.blind() != "" {
 		return "", "", -1
 	}
 	served, ok := ix.served(x)

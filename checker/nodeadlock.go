@@ -54,7 +54,7 @@ func judgeNoDeadlock(ix *index) Result {
 	who, begin := "", -1
 	if lives := ix.livesAt(at); len(lives) > 0 {
 		who, begin = lives[0].holder, lives[0].begin
-		cause += ": " + ix.keeper(at)
+		cause += ": " + ix.keeper(lives, at)
 	}
 	ev.add(at, []string{who, history.Probe}, cause, begin, last.begin, last.end)
 	return ev.result()

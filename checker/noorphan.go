@@ -17,7 +17,7 @@ func noOrphan() Check {
 		How: "By two looks at the lock nodes' keys after the clients have stopped: at once, when no key may be without " +
 			"a TTL, and after a lease's time, when no key may be left, on replicas neither. It counts every key, not only " +
 			"the lock's own, except counters: a key beside the lock's own that never had a TTL and whose value is a plain " +
-			"number, such as a counter of fences, is state that is meant to stay; those are only counted. " +
+			"number, such as a counter of fences, or the lock's own that counts its holders and is 0, is state that is meant to stay; those are only counted. " +
 			"Unknown when nobody looked after the lease's time and no violation was found before.",
 		judge: judgeNoOrphan,
 	}
@@ -82,7 +82,8 @@ func judgeNoOrphan(ix *index) Result {
 }
 
 // counters returns the keys that the harness found and that hold nobody's lease:
-// beside the lock's own, plain numbers that never had a TTL.
+// plain numbers that never had a TTL, beside the lock's own; or as the lock's own,
+// which count the holders, 0.
 func (ix *index) counters() map[place]bool {
 	out := map[place]bool{}
 	for i := range ix.h.Records {
@@ -90,7 +91,7 @@ func (ix *index) counters() map[place]bool {
 		if r.Kind != history.Observe || r.Op != history.Keys || !ix.nodes[r.Who] {
 			continue
 		}
-		if _, err := strconv.ParseInt(r.Owner, 10, 64); err == nil && r.TTL == history.NoTTL && ix.beside(r.Key) {
+		if n, err := strconv.ParseInt(r.Owner, 10, 64); err == nil && r.TTL == history.NoTTL && (n == 0 || ix.beside(r.Key)) {
 			out[place{r.Who, r.Key}] = true
 		}
 	}

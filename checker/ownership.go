@@ -1,6 +1,8 @@
 package checker
 
 import (
+	"cmp"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -14,9 +16,13 @@ func ownership() Check {
 		Letter:  "O",
 		Promise: "Nobody deletes, shortens, renews or replaces a lease that is not its own.",
 		How: "By the nodes' own record of the lock's key: every change names the client whose command made it and the " +
-			"client that had stored the value. What a replica repeats of its primary counts there alone. Of a key that " +
+			"client that had stored the value, or for which the one before it stored it by its owner. What a replica repeats of its primary counts there alone. Of a key that " +
 			"several share nobody may take away another's part before its time, nor shorten it. A client that, while it gives back one lease, deletes or renews another of " +
-			"its own counts too. Expiry is nobody's doing, and a thread may renew what another of its process holds. Unknown when no node was observed.",
+			"its own counts too, and so does one that stores anew what it has given back, unless an acquire sent it. Expiry is nobody's doing, and a thread may renew what " +
+			"another of its process holds. A lease is over for everybody after the Until that came with it, and where its key has no TTL " +
+			"though leases are to have one, a TTL after its client called its acquire or wrote the value again. Unknown when no node was observed, and in place of a " +
+			"violation when the nodes do not show whose the lock is: the owner of no lease is the key's value or a part of it (a field of a hash " +
+			"or its value, an element of a list or set, a member of a sorted set), or leases have no owner and the key holds a number that changes.",
 		judge: judgeOwnership,
 	}
 }
@@ -34,6 +40,7 @@ func judgeOwnership(ix *index) Result {
 	}
 	giving := ix.listReleases()
 	var ev evidence
+	ix.revivals(&ev)
 	changes := 0
 	for i := range ix.h.Records {
 		r := ix.rec(i)
@@ -42,8 +49,13 @@ func judgeOwnership(ix *index) Result {
 		}
 		changes++
 		holder, owner := ix.victim(i)
+		l := ix.keys().before[i]
 		switch {
 		case r.Client == "" || holder == "":
+		case r.Client != holder && l != nil && (r.Op == history.Deleted || r.Op == history.Replaced) && ix.lapsed(l, r.T):
+			// it was nobody's any more
+		case r.Client != holder && !ix.h.Complete && ix.namer(owner) == "" && ix.acquiring(r.Client):
+			// it may yet be told that the value is its own
 		case r.Client != holder && r.Op == history.Renewed && ix.sameProcess(r.Client, holder):
 			// one timer may serve the whole process
 		case r.Client != holder:
@@ -52,7 +64,70 @@ func judgeOwnership(ix *index) Result {
 			ix.tellStale(&ev, i, owner, giving[ix.clients[r.Client]])
 		}
 	}
-	return ev.result(Figure{Name: "changes of the key", Value: float64(changes)})
+	figure := Figure{Name: "changes of the key", Value: float64(changes)}
+	if why := ix.blind(); ev.total > 0 && why != "" {
+		return undecided(why, figure)
+	}
+	return ev.result(figure)
+}
+
+// acquiring reports whether a client was in an acquire when the history stopped.
+func (ix *index) acquiring(client string) bool {
+	o := ix.busyAt(client, ix.end)
+	return o != nil && o.name == history.Acquire && o.outcome == ""
+}
+
+// revivals finds leases that their client had given back and whose value a command
+// of its own stored anew, unless it is one of an acquire.
+func (ix *index) revivals(ev *evidence) {
+	for _, l := range ix.keys().lives {
+		r := ix.rec(l.begin)
+		if r.Op != history.Granted && r.Op != history.Replaced || r.Client == "" || r.Client != l.holder {
+			continue
+		}
+		leases := ix.leasesOf(l.holder, l.owner)
+		k := len(leases) - 1
+		for k >= 0 && ix.leases[leases[k]].from > l.from {
+			k--
+		}
+		if k < 0 {
+			continue
+		}
+		last := &ix.leases[leases[k]]
+		if last.release < 0 || ix.ops[last.release].to > l.from || ix.ops[last.release].unsettled() ||
+			ix.during(l.holder, l.from, history.Acquire) || !ix.wasThere(l) || ix.acquired(l) {
+			continue
+		}
+		back := &ix.ops[last.release]
+		cause := phrase("%s stored %q anew%s at %v, %v after it had given it back", l.holder, l.owner, ix.on(l.node), l.from, l.from-back.to)
+		command := ix.commandAt(l.begin)
+		if command >= 0 && len(ix.rec(command).Command) > 0 {
+			cause += " with " + strings.ToUpper(ix.rec(command).Command[0])
+		}
+		ev.add(l.from, []string{l.holder}, cause, l.begin, command, back.begin, back.end)
+	}
+}
+
+// wasThere reports whether the life's value had been on its node before; or on any,
+// where one is enough.
+func (ix *index) wasThere(l *life) bool {
+	return slices.ContainsFunc(ix.keys().of(l.holder, l.owner), func(o *life) bool {
+		return o.begin < l.begin && (o.place == l.place || ix.h.Header.Topology.Quorum == 1)
+	})
+}
+
+// acquired reports whether the command that made the life begin is one that an
+// acquire sent: it was late, or it was sent again, as a quorum lock does that goes on
+// without a slow node.
+func (ix *index) acquired(l *life) bool {
+	if ix.during(l.holder, ix.sent(l), history.Acquire) {
+		return true
+	}
+	c := ix.commandAt(l.begin)
+	return c >= 0 && slices.ContainsFunc(ix.alike(ix.rec(c)), func(k int) bool {
+		o := ix.rec(k)
+		return k < c && ix.during(o.Client, cmp.Or(o.Sent, o.T), history.Acquire)
+	})
 }
 
 // victim returns who had stored the value that record i changed, and the value.
@@ -64,13 +139,18 @@ func (ix *index) victim(i int) (holder, owner string) {
 	if r.Op == history.Replaced {
 		owner = r.Was
 	}
-	shared := strings.Contains(owner, "=") && ix.keys().sharing[i] // the node knows but the client that changed it last
-	if shared {
+	l := ix.keys().before[i]
+	shared := ix.keys().sharing[i] && len(parts(owner)) > 0 // the node knows but the client that changed it last
+	switch {
+	case ix.isPool(owner):
+		return "", ""
+	case shared:
 		holder, owner = "", ""
 	}
-	if r.Op == history.Replaced || holder == "" || shared {
-		if l := ix.keys().before[i]; l != nil {
-			holder, owner = l.holder, l.owner
+	if l != nil && (r.Op == history.Replaced || holder == "" || shared || l.handed) {
+		holder, owner = l.holder, l.owner
+		if n := len(l.also); n > 0 {
+			owner = l.also[n-1]
 		}
 	}
 	return holder, owner
@@ -114,7 +194,7 @@ func (ix *index) tellStale(ev *evidence, i int, owner string, giving []giving) {
 		return
 	}
 	given := ix.rec(o.begin).Owner
-	if given == "" || owned("", given) == owned("", owner) {
+	if l := ix.keys().before[i]; given == "" || owned("", given) == owned("", owner) || l != nil && l.named(given) {
 		return
 	}
 	cause := phrase("%s %s its own newer lease %q%s at %v while it gave back %q", r.Client, verbs[r.Op], owner, ix.on(r.Who), r.T, given)

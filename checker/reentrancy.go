@@ -19,8 +19,8 @@ func reentrancy() Check {
 			"the client or what all use is struck by a fault. The servers must not lose the value to a release of the " +
 			"section before the last one that it owes, and must have lost it when that one has succeeded; where they were not " +
 			"observed, nobody else may be granted the lock before. A section that owes more releases than it makes has the lock " +
-			"until its TTL is over. That it is free in the end is asked only where every outcome is known and no release " +
-			"failed, and nothing of a section whose lease ended before it took the lock again. Unknown when no client nested the lock.",
+			"until its TTL is over. That it is free in the end is asked only where every outcome is known, of earlier sections with the " +
+			"same owner too, and no release failed, and nothing of a section whose lease ended before it took the lock again. Unknown when no client nested the lock.",
 		judge: judgeReentrancy,
 	}
 }
@@ -195,7 +195,11 @@ func (ix *index) judgeNestedReleases(ev *evidence, s *nesting) bool {
 	if !ok || r.to < ix.ops[ix.nested[l.acquire][0]].to {
 		return false
 	}
-	if r.to < owed {
+	before := ix.vagueBefore(l.client, l.owner, ix.ops[l.acquire].begin)
+	switch {
+	case r.to < owed && before && r.last.by == l.client.name: // a release of an earlier section may have come
+		return false
+	case r.to < owed:
 		ix.tellGivenAway(ev, s, r)
 		return true
 	}
@@ -208,7 +212,7 @@ func (ix *index) judgeNestedReleases(ev *evidence, s *nesting) bool {
 		}
 	}
 	final := &ix.ops[s.releases[last]]
-	if depth, exact := ix.depthAt(s, owed); exact && r.to > final.to {
+	if depth, exact := ix.depthAt(s, owed); exact && !before && r.to > final.to {
 		cause := phrase("%s had taken the lock %d times and given it back as often by %v, but the servers still held it", l.client.name, depth, final.to)
 		ev.add(final.to, []string{l.client.name}, cause, ix.ops[l.acquire].end, final.begin, final.end)
 	}

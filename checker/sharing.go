@@ -9,45 +9,14 @@ import (
 )
 
 // A key that several clients share is a hash with a field for each of them, and
-// perhaps some more. A node shows its value as "field=value field=value". Each
-// field that is an owner has a life of its own.
+// perhaps some more, or a set, a sorted set or a list of them. Each part that is an
+// owner has a life of its own; see value.go.
 
-// several reports whether a value has several fields.
-func several(value string) bool {
-	if !strings.Contains(value, " ") {
-		return false
-	}
-	for part := range strings.FieldsSeq(value) {
-		if !strings.Contains(part, "=") {
-			return false
-		}
-	}
-	return true
+func (l *life) named(value string) bool {
+	name := owned("", value)
+	return owned("", l.owner) == name ||
+		slices.ContainsFunc(l.also, func(other string) bool { return owned("", other) == name })
 }
-
-// ownersIn returns the fields of a value that are owners: a client has named
-// them in some call, or made them up, or they are those of a life already.
-func (ix *index) ownersIn(value string, lives []*life) []string {
-	if ix.owners == nil {
-		ix.owners = map[string]bool{}
-		for i := range ix.h.Records {
-			if r := ix.rec(i); r.Owner != "" && ix.clients[r.Who] != nil {
-				ix.owners[r.Owner] = true
-			}
-		}
-	}
-	var out []string
-	for part := range strings.FieldsSeq(value) {
-		name, _, _ := strings.Cut(part, "=")
-		maker, _, made := strings.Cut(name, "~")
-		if ix.owners[name] || made && ix.clients[maker] != nil || slices.ContainsFunc(lives, func(l *life) bool { return l.named(name) }) {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-func (l *life) named(field string) bool { return owned("", l.owner) == owned("", field) }
 
 // share lets record i change the lives of a key that clients share. What is taken
 // away when its own time is up counts as expired: the node cannot do that for a
@@ -59,7 +28,7 @@ func (ix *index) share(ks *keyspace, at place, r *history.Record, i int) {
 	if r.Op == history.Replaced || r.Op == history.Granted {
 		stay = ix.ownersIn(r.Owner, was)
 	}
-	ks.before[i] = ks.hurt(was, stay, r)
+	ks.before[i] = ix.hurt(was, stay, r)
 	if r.Op == history.Renewed || r.Op == history.Shortened {
 		for _, l := range was {
 			l.term(r, i)
@@ -74,7 +43,7 @@ func (ix *index) share(ks *keyspace, at place, r *history.Record, i int) {
 			is = append(is, l)
 		case r.Op == history.Granted:
 			l.finish(r.T, forgotten, "", i)
-		case l.due() <= r.T:
+		case l.due() <= r.T || ix.lapsed(l, r.T):
 			l.finish(r.T, expired, "", i)
 		default:
 			l.finish(r.T, gone(r), r.Client, i)
@@ -82,7 +51,9 @@ func (ix *index) share(ks *keyspace, at place, r *history.Record, i int) {
 	}
 	for _, name := range stay {
 		if !slices.ContainsFunc(is, func(l *life) bool { return l.named(name) }) {
-			is = append(is, ks.start(r, name, i, ix.counts(i)))
+			l := ix.start(ks, r, name, i)
+			l.member = true
+			is = append(is, l)
 		}
 	}
 	ks.current[at] = is
@@ -90,7 +61,7 @@ func (ix *index) share(ks *keyspace, at place, r *history.Record, i int) {
 
 // hurt returns the life of another client that record r ends or shortens
 // without a right to; else one of the client's own, or nil.
-func (ks *keyspace) hurt(was []*life, stay []string, r *history.Record) *life {
+func (ix *index) hurt(was []*life, stay []string, r *history.Record) *life {
 	var mine *life
 	for _, l := range was {
 		if l.holder == r.Client {
@@ -98,7 +69,7 @@ func (ks *keyspace) hurt(was []*life, stay []string, r *history.Record) *life {
 		}
 	}
 	for _, l := range was {
-		if l.holder == r.Client || l.due() <= r.T {
+		if l.holder == r.Client || l.due() <= r.T || ix.lapsed(l, r.T) {
 			continue
 		}
 		switch r.Op {
@@ -121,10 +92,10 @@ func (ks *keyspace) hurt(was []*life, stay []string, r *history.Record) *life {
 	return mine
 }
 
-// overdue reports whether the life is one of a hash, and its own time was up when
-// record r changed the value.
+// overdue reports whether the life is a part of a value, and its own time was up when
+// record r changed that.
 func (l *life) overdue(r *history.Record) bool {
-	return strings.Contains(l.owner, "=") && owned("", l.owner) != owned("", r.Owner) && l.due() <= r.T
+	return (l.member || strings.Contains(l.owner, "=")) && !l.named(r.Owner) && l.due() <= r.T
 }
 
 // due is when the life's own client meant it to end.

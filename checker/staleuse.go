@@ -12,7 +12,7 @@ func staleUse() Check {
 		Letter:  "S",
 		Promise: "Nobody touches the resource after its own lease has ended.",
 		How: "A lease ends at the earliest of: the version's own Until, the closing of Lost, the instant at which the " +
-			"servers no longer held it (where they were observed), and the call of Release. A write counts when the " +
+			"servers no longer held it (where they were observed, and show whose it is: see ownership), and the call of Release. A write counts when the " +
 			"store applied it, or when it was called if the store was not observed; a write that the store refused does " +
 			"not count; a read counts when it was called. It does not ask whether anybody else had the lock.",
 		judge: judgeStaleUse,
@@ -156,7 +156,7 @@ func (ix *index) endedBy(l *lease, t time.Duration) (end, bool) {
 	if l.release >= 0 && ix.ops[l.release].from < e.at {
 		e.at, e.why, e.record = ix.ops[l.release].from, endRelease, ix.ops[l.release].begin
 	}
-	if ix.observed {
+	if ix.observed && ix.blind() == "" {
 		if r, ok := ix.servedBy(l, t); ok && r.to < e.at {
 			e.at, e.why, e.record, e.last = r.to, endHistory, r.last.end, r.last
 		}

@@ -31,6 +31,7 @@ import (
 //	client-1 write 5ms..6ms unknown 199             fence=7
 //	client-1 change 5ms..6ms ok -1
 //	probe read 70s..71s ok 199 round=0
+//	client-1 extend 5ms..6ms ok a owner=b           the lease that it returned has another owner
 //	client-1 lost 7ms a
 //	client-1 done 8ms
 //	redis-1 granted 1.5ms a of client-1 ttl=30s     by client-1 is understood; "by -" is nobody
@@ -62,7 +63,7 @@ type story struct {
 
 var fieldNames = map[string]bool{
 	"also": true, "answered": true, "availability": true, "commands": true, "connections": true, "count": true, "depth": true, "fence": true, "key": true,
-	"overtakes": true, "panicked": true, "primary": true, "quorum": true, "renewals": true, "round": true, "sent": true,
+	"overtakes": true, "owner": true, "panicked": true, "primary": true, "quorum": true, "renewals": true, "round": true, "sent": true,
 	"shared": true, "subscriptions": true, "threads": true, "throughput": true, "ttl": true, "until": true, "wait": true, "was": true,
 }
 
@@ -262,6 +263,9 @@ func (s *story) client(words []string, fields map[string]string) {
 		default:
 			begin.Owner = what[0]
 		}
+	}
+	if ended.Owner = cmp.Or(fields["owner"], ended.Owner); begin.Op == history.Release || begin.Op == history.Extend {
+		ended.Owner = cmp.Or(ended.Owner, begin.Owner)
 	}
 	if !isOp {
 		begin.Kind = history.Observe

@@ -25,8 +25,16 @@ type Header struct {
 	Bounds    Bounds            `json:"bounds"`
 	TimeScale float64           `json:"time_scale"`         // real time over scenario time; 1 in the simulator
 	Software  map[string]string `json:"software,omitempty"` // name to version
-	Labels    []string          `json:"labels,omitempty"`   // what the harness warns of, such as "owners are not unique"
+	Labels    []string          `json:"labels,omitempty"`   // what a reader should know of the version; see LabelNotUnique and its like
 }
+
+// The labels, by which checks know what they may ask of a version.
+const (
+	LabelNoLock    = "there is no lock: the resource has a strategy of its own"
+	LabelNotUnique = "owners are not unique"
+	LabelOneOwner  = "one owner for all grants of a client"
+	LabelInOrder   = "grants in order of arrival"
+)
 
 // Topology names the lock's nodes and says how many of them grant it.
 type Topology struct {

@@ -96,16 +96,13 @@ func Do(ctx context.Context, s Setup) (*Outcome, error) {
 	return &Outcome{History: h, SHA256: sum, Undecided: checker.Undecided(h), Results: Judge(h, s.Scenario.Checks)}, nil
 }
 
-// noLock is the label of a history whose version is a strategy of the resource.
-const noLock = "there is no lock: the resource has a strategy of its own"
-
 // Judge applies the named checks to a history, and footprint in any case: its
 // figures belong to every run. Where there is no lock, only those of the resource
 // say anything. It panics on a name that is no check; the scenario's loader has
 // refused those.
 func Judge(h *history.History, names []string) []checker.Result {
 	const always = "footprint"
-	if slices.Contains(h.Header.Labels, noLock) {
+	if slices.Contains(h.Header.Labels, history.LabelNoLock) {
 		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !scenarios.OfResource(name) })
 	}
 	if !slices.Contains(names, always) {
@@ -179,18 +176,18 @@ func header(s Setup) history.Header {
 // labels warn of what a reader of the history should know of the version.
 func labels(v impls.Version) []string {
 	if v.Strategy != nil {
-		return []string{noLock}
+		return []string{history.LabelNoLock}
 	}
 	var all []string
 	switch v.Traits.Token {
 	case impls.TokenUnique:
 	case impls.TokenClient:
-		all = append(all, "one owner for all grants of a client")
+		all = append(all, history.LabelOneOwner)
 	default:
-		all = append(all, "owners are not unique")
+		all = append(all, history.LabelNotUnique)
 	}
 	if v.Traits.Fair {
-		all = append(all, "grants in order of arrival")
+		all = append(all, history.LabelInOrder)
 	}
 	return all
 }
