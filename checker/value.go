@@ -55,7 +55,7 @@ func (ix *index) namer(owner string) string {
 // maker returns the client that made a value up, as its label says, or "".
 func (ix *index) maker(value string) string {
 	k := strings.IndexAny(value, "~#")
-	if k > 0 && strings.Trim(value[k+1:], "0123456789") == "" && ix.clients[value[:k]] != nil {
+	if k > 0 && ix.clients[value[:k]] != nil && !strings.ContainsFunc(value[k+1:], func(r rune) bool { return r < '0' || r > '9' }) {
 		return value[:k]
 	}
 	return ""

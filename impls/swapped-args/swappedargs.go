@@ -26,9 +26,10 @@ const retryDelay = 100 * time.Millisecond
 
 // Version is swapped-args.
 var Version = impls.Version{
-	Name:    "swapped-args",
-	Summary: "SET NX PX, and a release script that is given the token for the key and the key for the token: never released",
-	Where:   "D2 7, pit 2",
+	Name:      "swapped-args",
+	VariantOf: "mismatched-token",
+	Summary:   "SET NX PX, and a release script that is given the token for the key and the key for the token: never released",
+	Where:     "D2 7, pit 2",
 	Traits: impls.Traits{
 		TTL:     impls.TTLAtomic,
 		Token:   impls.TokenUnique,
