@@ -220,9 +220,11 @@ func (w *world) Look(text string) {
 	<-done
 }
 
-// farewell is longer than go-redis' client for Sentinels sleeps between two
-// attempts to hear from them. It looks up after that, and finds itself closed;
-// when the run is over, time stands still and nobody wakes.
+// farewell is what code that was closed has to end in. When the run is over, time
+// stands still, and whoever sleeps is left behind: a reader of a connection that
+// ended with Close, for the nanoseconds that keep it apart from others; go-redis,
+// which sleeps 100 ms between two attempts to hear of a Sentinel or a channel, and
+// then finds itself closed.
 const farewell = 200 * time.Millisecond
 
 // end stops the world. Whoever still tries to speak is told that it is dead.
@@ -236,9 +238,7 @@ func (w *world) end() {
 			_ = c.hang() // all that can go wrong is that its connections are closed
 		}
 	}
-	if len(w.watch) > 0 {
-		time.Sleep(farewell)
-	}
+	time.Sleep(farewell)
 	w.mu.Lock()
 	w.closed = true
 	w.alarm.Reset(0)
