@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -110,7 +111,13 @@ func (ix *index) near() []span {
 	for i := range ix.leases {
 		l := &ix.leases[i]
 		s := span{ix.ops[l.acquire].from, max(l.from, ix.released(l))}
-		if ix.observed {
+		switch {
+		case !ix.observed:
+		case ix.blind() != "":
+			if l.release >= 0 && ix.ops[l.release].outcome != history.OK {
+				s.to = max(s.to, later(s.to, cmp.Or(max(0, ix.h.Header.Lock.TTL), forever))) // the nodes do not show how long
+			}
+		default:
 			if r, ok := ix.served(l); ok {
 				s.to = max(s.to, r.to)
 			}

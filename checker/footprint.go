@@ -185,7 +185,7 @@ func (ix *index) renewals(ev *evidence) int {
 	for _, l := range ix.keys().lives {
 		var own []int
 		for _, m := range l.terms {
-			if m.op != history.Renewed || !ix.sameProcess(m.by, l.holder) || ix.settingUp(l.holder, m.at) {
+			if m.op != history.Renewed || !ix.sameProcess(m.by, l.holder) || ix.settingUp(l.holder, m.at) || ix.settingUp(m.by, m.at) {
 				continue
 			}
 			total++

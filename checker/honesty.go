@@ -324,7 +324,7 @@ func (ix *index) vagueBefore(c *client, owner string, i int) bool {
 func (ix *index) tookLevel(o *op) bool {
 	for _, l := range ix.keys().of(o.client.name, ix.rec(o.begin).Owner) {
 		for _, m := range l.terms {
-			if m.op == history.Replaced && m.by == o.client.name && o.covers(m.at) {
+			if (m.op == history.Replaced || m.op == history.Renewed) && m.by == o.client.name && o.covers(m.at) {
 				return true
 			}
 		}
@@ -358,7 +358,7 @@ func (ix *index) judgeNotHeld(ev *evidence, o *op) {
 func (ix *index) judgeHeldOn(ev *evidence, o *op) {
 	var held []*life
 	for _, l := range ix.keys().of(o.client.name, ix.rec(o.begin).Owner) {
-		if l.from <= o.from && l.to > o.to && ix.spokeTo(l.node, o) {
+		if l.from <= o.from && l.to > o.to && ix.spokeTo(l.node, o) && !(l.meant(o.to) == forever && ix.lapsed(l, o.to)) {
 			held = append(held, l)
 		}
 	}

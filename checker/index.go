@@ -34,7 +34,7 @@ type index struct {
 	space    *keyspace         // built by keys
 	rounds   map[section][]int // built by leasesIn
 	listed   bool              // the clients have their ops
-	plain    *bool             // a node had the key by its plain name; found by lock
+	longer   map[string]bool   // by key: it stands for the lock, whose plain name no node had; built by lock
 	names    map[string]naming // of the owners that clients named; built by naming
 	unseen   *string           // why the nodes' record shows nobody's lease; found by blind
 	valued   map[own][]int     // the leases of a client's value, in order; built by leasesOf
@@ -304,13 +304,48 @@ func (ix *index) lock(key string) bool {
 	if key == "" || names.Key == "" || called(names, key) {
 		return true
 	}
-	if ix.plain == nil {
-		found := slices.ContainsFunc(ix.h.Records, func(r history.Record) bool {
-			return r.Kind == history.Observe && r.Op == history.Granted && ix.nodes[r.Who] && called(names, r.Key)
-		})
-		ix.plain = &found
+	if ix.longer == nil {
+		ix.longer = ix.longerNames()
 	}
-	return !*ix.plain && strings.Contains(key, names.Key)
+	return ix.longer[key]
+}
+
+// longerNames returns the keys that stand for the lock where none has its very name: those
+// that contain it and no other key that does; of these the ones that show an owner, if
+// any does.
+func (ix *index) longerNames() map[string]bool {
+	names := &ix.h.Header.Lock
+	shows := map[string]bool{} // by key
+	for i := range ix.h.Records {
+		r := ix.rec(i)
+		if r.Kind != history.Observe || !ix.nodes[r.Who] || r.Op != history.Granted && verbs[r.Op] == "" && r.Op != history.Expired {
+			continue
+		}
+		if r.Op == history.Granted && called(names, r.Key) {
+			return map[string]bool{}
+		}
+		if strings.Contains(r.Key, names.Key) || slices.ContainsFunc(names.Also, func(also string) bool { return strings.Contains(r.Key, also) }) {
+			shows[r.Key] = shows[r.Key] || ix.isOwner(r.Owner, nil) || len(ix.ownersIn(r.Owner, nil)) > 0
+		}
+	}
+	out, owners := map[string]bool{}, map[string]bool{}
+	for key, shown := range shows {
+		longer := false
+		for other := range shows {
+			longer = longer || other != key && strings.Contains(key, other)
+		}
+		switch {
+		case longer:
+		case shown:
+			owners[key], out[key] = true, true
+		default:
+			out[key] = true
+		}
+	}
+	if len(owners) > 0 {
+		return owners
+	}
+	return out
 }
 
 // called reports whether key is the very name of one of the locks.

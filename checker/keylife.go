@@ -65,6 +65,8 @@ type keyspace struct {
 	shared   map[place]bool     // the key has had several lives, while it is built
 	current  map[place][]*life  // while it is built
 	values   map[own]bool       // of all the lives, where they do not count too; without their holders
+	freed    map[place]bool     // a release has left a mark there that is nobody's, while it is built
+	marks    map[int]bool       // by record: it changed such a mark
 }
 
 // place is a key on a node.
@@ -110,6 +112,8 @@ func (ix *index) keys() *keyspace {
 		shared:  map[place]bool{},
 		current: map[place][]*life{},
 		values:  map[own]bool{},
+		freed:   map[place]bool{},
+		marks:   map[int]bool{},
 	}
 	for i := range ix.h.Records {
 		r := ix.rec(i)
@@ -117,8 +121,10 @@ func (ix *index) keys() *keyspace {
 		case r.Kind != history.Observe || !ix.nodes[r.Who]:
 		case r.Op == history.Role:
 			ks.turn(r, i, ix.primary(r.Who, i), ix.primary(r.Who, i+1))
-		case ix.lock(r.Key):
-			ix.next(ks, r, i)
+		case r.Op == history.Granted || verbs[r.Op] != "" || r.Op == history.Expired: // and not what somebody found there
+			if ix.lock(r.Key) {
+				ix.next(ks, r, i)
+			}
 		}
 	}
 	for _, l := range ks.lives {
@@ -128,7 +134,7 @@ func (ix *index) keys() *keyspace {
 			ks.byOwn[owned(l.holder, name)] = append(ks.byOwn[owned(l.holder, name)], l)
 		}
 	}
-	ks.current, ks.shared = nil, nil
+	ks.current, ks.shared, ks.freed = nil, nil, nil
 	ix.space = ks
 	return ks
 }
@@ -140,6 +146,19 @@ func (ix *index) next(ks *keyspace, r *history.Record, i int) {
 	var l *life
 	if len(was) == 1 {
 		l = was[0]
+	}
+	if ks.freed[at] && r.Op != history.Granted {
+		ks.marks[i] = true
+		if r.Op == history.Renewed || r.Op == history.Shortened {
+			return
+		}
+	}
+	delete(ks.freed, at)
+	if l != nil && ix.frees(l, r, i) {
+		ks.before[i], ks.freed[at] = l, true
+		l.finish(r.T, replaced, r.Client, i)
+		ks.current[at] = was[:0]
+		return
 	}
 	if len(was) > 1 || ix.divided(r.Owner) || l != nil && r.Op == history.Replaced && l.overdue(r) {
 		ks.shared[at] = true
@@ -249,6 +268,18 @@ func (ix *index) rewrites(l *life, r *history.Record, i int) bool {
 	}
 	n, ok := ix.naming()[r.Owner]
 	return !ok || n.by == who && !n.granted
+}
+
+// frees reports whether record i leaves a mark in place of a life, which says that the
+// lock is free: its holder gives it back by writing what is nobody's owner, in a release or
+// in the acquire that had stored it.
+func (ix *index) frees(l *life, r *history.Record, i int) bool {
+	if r.Op != history.Replaced || r.Client == "" || r.Client != l.holder || !ix.isOwner(l.owner, nil) ||
+		ix.isOwner(r.Owner, nil) || len(ix.ownersIn(r.Owner, nil)) > 0 {
+		return false
+	}
+	o := ix.busyAt(r.Client, ix.departed(i))
+	return o != nil && (o.name == history.Release || o.name == history.Acquire && o == ix.busyAt(r.Client, ix.sent(l)))
 }
 
 // turn begins the lives of what a node has when it becomes the primary, and ends

@@ -246,9 +246,13 @@ func (ix *index) leasesOf(client, owner string) []int {
 // lapsed reports whether the lease that a life is of was over by t although the
 // node knew of no end: it had passed what the version claimed; or it makes no claim,
 // its key has no TTL though leases are to have one, and that time had passed since
-// its client called its acquire, or last wrote its value. Where the value itself
+// its client sent what wrote its value, or last wrote it anew, or the node's clock was set. Where the value itself
 // says until when it is good, others may take it then.
 func (ix *index) lapsed(l *life, t time.Duration) bool {
+	endless := ix.h.Header.Lock.TTL > 0 && l.meant(t) == forever
+	if endless && slices.ContainsFunc(ix.faults, func(f fault) bool { return f.name == "clock" && f.from <= t && f.names(l.node) }) {
+		return true // by that node's clock
+	}
 	since := ix.sent(l)
 	for _, n := range slices.Backward(ix.leasesOf(l.holder, l.owner)) {
 		lease := &ix.leases[n]
@@ -256,14 +260,15 @@ func (ix *index) lapsed(l *life, t time.Duration) bool {
 		if call > l.from {
 			continue
 		}
-		if claim := ix.claimAt(lease, t); claim > 0 {
+		if claim := ix.claimAt(lease, t); claim > 0 && lease.from <= t {
 			return claim < t
 		}
-		since = min(since, call)
+		if ix.commandAt(l.begin) < 0 { // when it was written, only the call tells
+			since = min(since, call)
+		}
 		break
 	}
-	ttl := ix.h.Header.Lock.TTL
-	if ttl <= 0 || l.meant(t) != forever {
+	if !endless {
 		return false
 	}
 	for _, m := range l.terms[1:] {
@@ -271,5 +276,5 @@ func (ix *index) lapsed(l *life, t time.Duration) bool {
 			since = max(since, ix.departed(m.record))
 		}
 	}
-	return since+ttl <= t
+	return since+ix.h.Header.Lock.TTL <= t
 }

@@ -17,10 +17,11 @@ func ownership() Check {
 		Promise: "Nobody deletes, shortens, renews or replaces a lease that is not its own.",
 		How: "By the nodes' own record of the lock's key: every change names the client whose command made it and the " +
 			"client that had stored the value, or for which the one before it stored it by its owner. What a replica repeats of its primary counts there alone. Of a key that " +
-			"several share nobody may take away another's part before its time, nor shorten it. A client that, while it gives back one lease, deletes or renews another of " +
+			"several share nobody may take away another's part before its time, nor shorten it, nor change what is beside it without a part of its own unless an acquire does. A client that, while it gives back one lease, deletes or renews another of " +
 			"its own counts too, and so does one that stores anew what it has given back, unless an acquire sent it. Expiry is nobody's doing, and a thread may renew what " +
 			"another of its process holds. A lease is over for everybody after the Until that came with it, and where its key has no TTL " +
-			"though leases are to have one, a TTL after its client called its acquire or wrote the value again. Unknown when no node was observed, and in place of a " +
+			"though leases are to have one, a TTL after its client sent what wrote the value, or when the node's clock is set. A mark that a release leaves " +
+			"in place of the value is nobody's. Unknown when no node was observed, and in place of a " +
 			"violation when the nodes do not show whose the lock is: the owner of no lease is the key's value or a part of it (a field of a hash " +
 			"or its value, an element of a list or set, a member of a sorted set), or leases have no owner and the key holds a number that changes.",
 		judge: judgeOwnership,
@@ -142,7 +143,7 @@ func (ix *index) victim(i int) (holder, owner string) {
 	l := ix.keys().before[i]
 	shared := ix.keys().sharing[i] && len(parts(owner)) > 0 // the node knows but the client that changed it last
 	switch {
-	case ix.isPool(owner):
+	case ix.isPool(owner) || ix.keys().marks[i]:
 		return "", ""
 	case shared:
 		holder, owner = "", ""

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ func (ix *index) share(ks *keyspace, at place, r *history.Record, i int) {
 	if r.Op == history.Replaced || r.Op == history.Granted {
 		stay = ix.ownersIn(r.Owner, was)
 	}
-	ks.before[i] = ix.hurt(was, stay, r)
+	ks.before[i] = ix.hurt(was, stay, r, i)
 	if r.Op == history.Renewed || r.Op == history.Shortened {
 		for _, l := range was {
 			l.term(r, i)
@@ -43,7 +44,7 @@ func (ix *index) share(ks *keyspace, at place, r *history.Record, i int) {
 			is = append(is, l)
 		case r.Op == history.Granted:
 			l.finish(r.T, forgotten, "", i)
-		case l.due() <= r.T || ix.lapsed(l, r.T):
+		case l.due() <= r.T || r.Client != l.holder && ix.lapsed(l, r.T):
 			l.finish(r.T, expired, "", i)
 		default:
 			l.finish(r.T, gone(r), r.Client, i)
@@ -61,7 +62,7 @@ func (ix *index) share(ks *keyspace, at place, r *history.Record, i int) {
 
 // hurt returns the life of another client that record r ends or shortens
 // without a right to; else one of the client's own, or nil.
-func (ix *index) hurt(was []*life, stay []string, r *history.Record) *life {
+func (ix *index) hurt(was []*life, stay []string, r *history.Record, i int) *life {
 	var mine *life
 	for _, l := range was {
 		if l.holder == r.Client {
@@ -69,7 +70,7 @@ func (ix *index) hurt(was []*life, stay []string, r *history.Record) *life {
 		}
 	}
 	for _, l := range was {
-		if l.holder == r.Client || l.due() <= r.T || ix.lapsed(l, r.T) {
+		if l.holder == r.Client || l.due() <= r.T || ix.lapsed(l, r.T) || ix.waits(l, was, r) {
 			continue
 		}
 		switch r.Op {
@@ -84,12 +85,28 @@ func (ix *index) hurt(was []*life, stay []string, r *history.Record) *life {
 		case history.Deleted:
 			return l
 		case history.Replaced:
-			if !slices.ContainsFunc(stay, l.named) {
+			if !slices.ContainsFunc(stay, l.named) || mine == nil && len(stay) == len(was) && ix.meddles(l, r, i) {
 				return l
 			}
 		}
 	}
 	return mine
+}
+
+// meddles reports whether record i, which leaves a value to those that had it, is the doing
+// of a client that has no part in it and is not getting the lock: it renews what is in the
+// value.
+func (ix *index) meddles(l *life, r *history.Record, i int) bool {
+	return r.Client != "" && !ix.sameProcess(r.Client, l.holder) && !ix.during(r.Client, ix.departed(i), history.Acquire)
+}
+
+// waits reports whether a life is but a place in a list or sorted set behind another
+// client's, which nobody had been granted the lock with yet: it may be dropped when its
+// client is not heard of.
+func (ix *index) waits(l *life, was []*life, r *history.Record) bool {
+	return !strings.Contains(cmp.Or(r.Was, r.Owner), "=") &&
+		slices.ContainsFunc(was, func(o *life) bool { return o.holder != l.holder && o.since < l.since }) &&
+		!slices.ContainsFunc(ix.leasesOf(l.holder, l.owner), func(n int) bool { return ix.leases[n].from <= r.T })
 }
 
 // overdue reports whether the life is a part of a value, and its own time was up when

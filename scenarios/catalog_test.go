@@ -131,6 +131,24 @@ func TestOthers(t *testing.T) {
 	}
 }
 
+// What is left to chance is stated, and nothing is expected of it.
+func TestEither(t *testing.T) {
+	text := strings.Replace(read(t, "testdata/valid/least.yaml"), "{holds: [lua-release]}", "{either: [setnx-ex], holds: others}", 1)
+	s, err := Parse("f", []byte(text), known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[string]string{"setnx-ex": "", "watchdog": Holds} {
+		got, ok := s.Expected("mutual-exclusion", version)
+		if got != want || ok != (want != "") || s.EitherWay("mutual-exclusion", version) == ok {
+			t.Errorf("Expected(%s) = %q, %v, want %q", version, got, ok, want)
+		}
+		if left := s.Uncovered(version); left != nil {
+			t.Errorf("Uncovered(%s) = %q", version, left)
+		}
+	}
+}
+
 func TestOrderNamesEveryScenario(t *testing.T) {
 	if got := Names(); !slices.Equal(got, order) {
 		t.Errorf("the catalogue is\n%q, and its order names\n%q", got, order)

@@ -10,10 +10,11 @@ import (
 var expectationFields = []field[lists]{
 	{name: "violated", read: func(_ *reader, n *yaml.Node, l *lists) { l.violated = n }},
 	{name: "holds", read: func(_ *reader, n *yaml.Node, l *lists) { l.holds = n }},
+	{name: Either, read: func(_ *reader, n *yaml.Node, l *lists) { l.either = n }},
 }
 
 // lists are the nodes of an Expectation.
-type lists struct{ violated, holds *yaml.Node }
+type lists struct{ violated, holds, either *yaml.Node }
 
 // readNeeds reads which traits a version must have.
 func readNeeds(r *reader, n *yaml.Node, s *Scenario) {
@@ -131,7 +132,7 @@ func (r *reader) expectation(n *yaml.Node, check string) Expectation {
 	var l lists
 	what := "the expectation of " + quote(check)
 	if given := mapping(r, n, what, expectationFields, &l); given != nil && l.violated == nil && l.holds == nil {
-		r.wrong(n, "%s is empty; expected violated:, holds: or both", what)
+		r.wrong(n, "%s is empty; expected violated:, holds: or either:", what)
 	}
 	var e Expectation
 	switch {
@@ -146,6 +147,7 @@ func (r *reader) expectation(n *yaml.Node, check string) Expectation {
 	seen := map[string]string{}
 	e.Violated = r.versions(l.violated, Violated, check, seen)
 	e.Holds = r.versions(l.holds, Holds, check, seen)
+	e.Either = r.versions(l.either, Either, check, seen)
 	return e
 }
 
@@ -160,7 +162,11 @@ func (r *reader) versions(n *yaml.Node, verdict, check string, seen map[string]s
 	if n == nil {
 		return nil
 	}
-	items, _ := r.list(n, verdict, "of versions, or others for all that are not listed")
+	which := "of versions, or others for all that are not listed"
+	if verdict == Either {
+		which = "of versions"
+	}
+	items, _ := r.list(n, verdict, which)
 	var list []string
 	for _, item := range items {
 		name, ok := r.name(item, "a version")
@@ -168,6 +174,8 @@ func (r *reader) versions(n *yaml.Node, verdict, check string, seen map[string]s
 			continue
 		}
 		switch earlier := seen[name]; {
+		case name == others && verdict == Either:
+			r.wrong(item, "others cannot all be left to chance; expected versions by name")
 		case name == others:
 			r.wrong(item, "others stands for a whole list; expected %s: others", verdict)
 		case earlier == verdict:

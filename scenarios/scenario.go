@@ -129,7 +129,8 @@ type Bounds struct {
 // Expectation lists versions by the verdict that a check is expected to give.
 type Expectation struct {
 	Violated, Holds []string
-	Others          string // the verdict of every version that neither list names; empty when nothing is expected of them
+	Either          []string // versions of which chance decides: neither verdict is a surprise
+	Others          string   // the verdict of every version that no list names; empty when nothing is expected of them
 }
 
 // ClientName returns the name of client i, from 1.

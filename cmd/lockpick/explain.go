@@ -96,7 +96,7 @@ func (a *app) explainScenario(s *scenarios.Scenario, arg string) {
 	}
 	a.printf("\nexpected\n")
 	for _, c := range s.Checks {
-		for _, verdict := range []string{scenarios.Violated, scenarios.Holds} {
+		for _, verdict := range []string{scenarios.Violated, scenarios.Holds, scenarios.Either} {
 			if names := expected(s, c, verdict); len(names) > 0 {
 				a.printf("  %s %s: %s\n", c, verdict, strings.Join(names, ", "))
 			}
@@ -105,12 +105,16 @@ func (a *app) explainScenario(s *scenarios.Scenario, arg string) {
 	a.printf("\n  lockpick run %s --impl %s\n", quote(arg), example(s))
 }
 
-// expected lists the versions of which the scenario expects the verdict, among
-// those that it is run with.
+// expected lists the versions of which the scenario expects the verdict, or with
+// scenarios.Either that chance decides, among those that it is run with.
 func expected(s *scenarios.Scenario, check, verdict string) []string {
 	var names []string
 	for _, v := range catalog.All() {
-		if got, ok := s.Expected(check, v.Name); ok && got == verdict && harness.Skip(s, v) == "" {
+		got, ok := s.Expected(check, v.Name)
+		if s.EitherWay(check, v.Name) {
+			got, ok = scenarios.Either, true
+		}
+		if ok && got == verdict && harness.Skip(s, v) == "" {
 			names = append(names, v.Name)
 		}
 	}

@@ -220,6 +220,8 @@ func (p *page) outcomes(s *scenarios.Scenario, run []impls.Version) {
 			switch {
 			case !slices.Contains(judged(s, v), c):
 				verdict = "–"
+			case s.EitherWay(c, v.Name):
+				verdict = "either"
 			case !ok:
 				verdict = "not stated"
 			case verdict == scenarios.Violated:
