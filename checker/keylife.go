@@ -147,17 +147,7 @@ func (ix *index) next(ks *keyspace, r *history.Record, i int) {
 	if len(was) == 1 {
 		l = was[0]
 	}
-	if ks.freed[at] && r.Op != history.Granted {
-		ks.marks[i] = true
-		if r.Op == history.Renewed || r.Op == history.Shortened {
-			return
-		}
-	}
-	delete(ks.freed, at)
-	if l != nil && ix.frees(l, r, i) {
-		ks.before[i], ks.freed[at] = l, true
-		l.finish(r.T, replaced, r.Client, i)
-		ks.current[at] = was[:0]
+	if ix.marked(ks, l, r, i) {
 		return
 	}
 	if len(was) > 1 || ix.divided(r.Owner) || l != nil && r.Op == history.Replaced && l.overdue(r) {
@@ -204,6 +194,26 @@ func (ix *index) next(ks *keyspace, r *history.Record, i int) {
 		l.finish(r.T, gone(r), r.Client, i)
 		ks.current[at] = was[:0]
 	}
+}
+
+// marked reports whether record i leaves a mark that is nobody's, in place of the life
+// or where another mark was; a record that takes one away lets the key begin anew.
+func (ix *index) marked(ks *keyspace, l *life, r *history.Record, i int) bool {
+	at := place{r.Who, r.Key}
+	if ks.freed[at] && r.Op != history.Granted {
+		ks.marks[i] = true
+		if r.Op == history.Renewed || r.Op == history.Shortened {
+			return true
+		}
+	}
+	delete(ks.freed, at)
+	if l == nil || !ix.frees(l, r, i) {
+		return false
+	}
+	ks.before[i], ks.freed[at] = l, true
+	l.finish(r.T, replaced, r.Client, i)
+	ks.current[at] = ks.current[at][:0]
+	return true
 }
 
 // gone is the fate of what record r took away.
