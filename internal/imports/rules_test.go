@@ -27,6 +27,8 @@ var arrows = []arrow{
 	{"internal/nearest", nil},
 	{"internal/imports", nil},
 	{"internal/require", nil},
+	{"internal/engine", nil},
+	{"internal/resp", nil},
 	{"internal/testbed/sim/bubble", nil},
 
 	{"checker", []string{"checker/history"}},
@@ -42,9 +44,14 @@ var arrows = []arrow{
 		"impls/internal/stored", "impls/internal/wakeup",
 	}},
 
+	{"internal/keyspace", []string{"checker/history", "internal/engine"}},
 	{"internal/testbed", []string{"impls", "faults", "checker/history"}},
-	{"internal/testbed/sim", []string{"internal/testbed", "internal/testbed/sim/bubble", "impls", "faults", "checker/history"}},
-	{"internal/testbed/*", []string{"internal/testbed", "impls", "faults", "checker/history"}},
+	{"internal/testbed/sim", []string{
+		"internal/testbed", "internal/testbed/sim/bubble", "impls", "faults", "checker/history", "internal/engine", "internal/keyspace", "internal/resp",
+	}},
+	{"internal/testbed/*", []string{
+		"internal/testbed", "impls", "faults", "checker/history", "internal/engine", "internal/keyspace", "internal/resp",
+	}},
 	{"internal/harness", []string{"internal/testbed", "impls", "faults", "scenarios", "checker", "checker/history"}},
 
 	{"internal/redistest", []string{"internal/require"}},

@@ -1,6 +1,9 @@
 package sim
 
-import "lockpick/internal/testbed"
+import (
+	"lockpick/internal/engine"
+	"lockpick/internal/testbed"
+)
 
 // subscribing are the commands that a node answers with as many messages as there
 // are channels, and that nobody waits for as for an answer.
@@ -15,7 +18,7 @@ func (c *client) Answers() testbed.Answers {
 
 // asked takes a command that was written. The caller holds world.mu.
 func (cmd *command) asked() {
-	if setUp[cmd.packet.Name] || subscribing[cmd.packet.Name] {
+	if engine.SetsUp(cmd.packet.Name) || subscribing[cmd.packet.Name] {
 		return
 	}
 	p := cmd.conn.link.client.process

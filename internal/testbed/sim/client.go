@@ -215,7 +215,7 @@ func (c *client) Lock(v impls.Version, cfg impls.Config) (impls.Lock, error) {
 // join makes the client's connections to the nodes, once.
 func (c *client) join(cfg impls.Config) {
 	for _, key := range append([]string{cfg.Key}, cfg.Also...) {
-		c.world.labels.keepKey(key)
+		c.world.labels.KeepKey(key)
 	}
 	switch t := c.world.spec.Topology; {
 	case c.nodes != nil:
@@ -357,7 +357,7 @@ func (p *process) apart(c *client, t time.Duration) time.Duration {
 func (c *client) Checkpoint() { _ = c.gate(0) }
 
 // Label implements testbed.Client.
-func (c *client) Label(owner string) string { return c.world.labels.of(c.name, owner) }
+func (c *client) Label(owner string) string { return c.world.labels.Of(c.name, owner) }
 
 // Rand implements impls.Env.
 func (c *client) Rand(name string) *rand.Rand {
@@ -389,7 +389,7 @@ func (e env) Wall() time.Time {
 // Token implements impls.Env.
 func (e env) Token() string {
 	token := fmt.Sprintf("%s#%d", e.name, e.tokens.Add(1))
-	e.world.labels.keep(token)
+	e.world.labels.Keep(token)
 	return token
 }
 

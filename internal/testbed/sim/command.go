@@ -6,6 +6,8 @@ import (
 
 	"lockpick/checker/history"
 	"lockpick/faults"
+	"lockpick/internal/engine"
+	"lockpick/internal/resp"
 )
 
 // command is one command on its way from a client to a lock node and back.
@@ -19,11 +21,6 @@ type command struct {
 	sent    time.Duration
 	kept    time.Duration // since when it was kept back by a pause
 }
-
-// setUp are the commands that a client library sends of its own accord, to set a
-// connection up. They are not the lock's doing: they are neither counted nor
-// recorded, and no trigger sees them.
-var setUp = map[string]bool{"HELLO": true, "CLIENT": true, "AUTH": true, "SELECT": true, "COMMAND": true, "READONLY": true}
 
 // submit takes a command that the client has written. It leaves a nanosecond
 // later, in the world's goroutine: what several goroutines of a client write at
@@ -40,7 +37,7 @@ func (c *conn) submit(args []string) error {
 	}
 	c.written++
 	name := strings.ToUpper(args[0])
-	if _, known := arities[name]; known {
+	if engine.Known(name) {
 		args[0] = name // it need not be turned into capitals again; no answer shows it
 	}
 	cmd := &command{conn: c, args: args, section: cl.section, packet: faults.Packet{
@@ -60,7 +57,9 @@ func (cmd *command) leave() {
 	if !cmd.conn.link.client.Alive() {
 		return
 	}
-	if !setUp[cmd.packet.Name] {
+	// what sets a connection up is not the lock's doing: it is neither counted nor
+	// recorded, and no trigger sees it
+	if !engine.SetsUp(cmd.packet.Name) {
 		cmd.conn.link.client.count(cmd)
 		cmd.drop = cmd.hook(faults.BeforeSend) // which may pause or kill the client
 	}
@@ -146,10 +145,10 @@ func (cmd *command) deliver(reply []byte) {
 
 // observed is the node's record of the command.
 func (cmd *command) observed(reply []byte) history.Record {
-	w := cmd.conn.link.world
+	labels, client := cmd.conn.link.world.labels, cmd.packet.Client
 	return history.Record{
 		Who: cmd.conn.node.name, Kind: history.Observe, Op: history.Command,
-		Client: cmd.packet.Client, Command: w.labels.command(cmd.packet.Client, cmd.args),
-		Reply: w.labels.reply(cmd.packet.Client, reply), Sent: cmd.sent,
+		Client: client, Command: labels.Command(client, cmd.args),
+		Reply: resp.Render(reply, func(s string) string { return labels.Of(client, s) }), Sent: cmd.sent,
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/alicebob/miniredis/v2/server"
+	"lockpick/internal/engine"
+	"lockpick/internal/resp"
 )
 
 // DialTimeout is how long a connection may take to be made, as in go-redis.
@@ -36,15 +37,13 @@ type conn struct {
 	reset    bool          // what is still under way is lost
 	broken   time.Duration // when it was reset
 
-	parser parser // of what the client writes; used by one Write at a time
+	commands resp.Commands // cuts what the client writes; used by one Write at a time
 
 	// the node's side; of the world's goroutine alone
-	peer    *server.Peer
-	session session
-	reply   replyBuffer
-	wrote   int64      // how far the node was after the connection's last command
-	blocked bool       // a command waits
-	behind  []*command // what came after it
+	session *engine.Session // from when the node has accepted
+	wrote   int64           // how far the node was after the connection's last command
+	blocked bool            // a command waits
+	behind  []*command      // what came after it
 }
 
 // dial makes a connection from the client, which takes a round trip.
@@ -111,6 +110,7 @@ func (c *conn) accept(answer chan<- error) {
 	if c.node.down {
 		refused = syscall.ECONNREFUSED
 	} else {
+		c.session = engine.NewSession()
 		c.link.conns = append(c.link.conns, c)
 		c.node.welcome()
 	}
@@ -242,12 +242,12 @@ func (c *conn) Write(p []byte) (int, error) {
 	if err := c.gate(); err != nil {
 		return 0, err
 	}
-	commands, err := c.parser.feed(p)
+	commands, err := c.commands.Feed(p)
 	if err != nil {
 		return 0, err
 	}
-	for _, args := range commands {
-		if err := c.submit(args); err != nil {
+	for _, one := range commands {
+		if err := c.submit(one.Args); err != nil {
 			return 0, err
 		}
 	}

@@ -188,7 +188,7 @@ func (w *world) Refuse(name string, commands []string, text string) (func(), err
 
 // ForgetScripts implements faults.Forgetter.
 func (w *world) ForgetScripts(name string) error {
-	return w.onNode(name, func(n *node) { n.engine.scripts.flush() })
+	return w.onNode(name, func(n *node) { n.engine.ForgetScripts() })
 }
 
 // Partition implements faults.Partitioner.

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"lockpick/internal/resp"
 )
 
 // line is a client's connection to a Sentinel. What the client asks is answered
@@ -29,7 +31,7 @@ type line struct {
 	link     *link
 	number   uint64
 	stream   stream // of what is published; guarded by world.mu, like torn lines
-	parser   parser
+	commands resp.Commands
 
 	mu       sync.Mutex // never held while anything waits
 	inbox    []byte
@@ -110,12 +112,12 @@ func (c *line) Write(p []byte) (int, error) {
 	case !reaches:
 		return 0, os.ErrDeadlineExceeded
 	}
-	commands, err := c.parser.feed(p)
+	commands, err := c.commands.Feed(p)
 	if err != nil {
 		return 0, err
 	}
-	for _, args := range commands {
-		c.answer(args)
+	for _, one := range commands {
+		c.answer(one.Args)
 	}
 	c.notify()
 	return len(p), nil
@@ -221,7 +223,7 @@ func (c *line) answer(args []string) {
 		c.listen(strings.ToLower(args[0]), args[1:])
 	case "SENTINEL":
 		if len(args) < 2 {
-			c.complain(arityError("SENTINEL"))
+			c.complain("ERR wrong number of arguments for 'sentinel' command")
 			return
 		}
 		c.tell(strings.ToUpper(args[1]), args[2:], primary)

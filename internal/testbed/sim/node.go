@@ -1,30 +1,29 @@
 package sim
 
 import (
-	"bufio"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/alicebob/miniredis/v2/server"
-
 	"lockpick/checker/history"
+	"lockpick/internal/engine"
+	"lockpick/internal/keyspace"
 )
 
-// node is a Redis server in virtual time: an engine executes; the node owns the
-// clock, the roles, what is published, and the record of every command and of the
-// life of every key. It belongs to the goroutine of world.loop.
+// node is a Redis server in virtual time: an engine executes, and its keys are
+// looked at after that; the node owns the clock, the roles, what is published, and
+// the record of every command. It belongs to the goroutine of world.loop.
 type node struct {
 	host
-	engine *engine
+	engine *engine.Engine
 
-	// its clock showed shown at the time real, and has run at rate since
+	// its clock showed shown at the time real, and has run at rate since; what it
+	// showed at the last tick is the engine's
 	real  time.Time
 	shown time.Time
 	rate  float64
-	clock time.Time // what it showed when the engine was last told
 
-	keys    map[string]keyState
+	keys    *keyspace.Keys
 	journal []change
 	alarm   time.Duration // when it wakes to let a key expire, as world time; 0 for never
 
@@ -41,16 +40,13 @@ type refusal struct {
 	text  string
 }
 
-func newNode(w *world, name, addr string, e *engine) *node {
+func newNode(w *world, name, addr string, e *engine.Engine) *node {
 	now := time.Now()
-	n := &node{
-		host:   host{world: w, name: name, addr: addr},
-		engine: e, keys: map[string]keyState{}, real: now, shown: now, rate: 1, clock: now,
-	}
+	n := &node{host: host{world: w, name: name, addr: addr}, engine: e, real: now, shown: now, rate: 1}
+	n.keys = keyspace.New(e, w.labels, n.record)
 	n.role.newID()
-	e.scripts.dispatch = n.fromScript
-	e.answers["PUBLISH"] = n.publishFor
-	e.db.SetTime(n.clock)
+	e.Publish, e.Deny = n.publish, n.deny
+	e.Advance(now)
 	return n
 }
 
@@ -76,15 +72,8 @@ func (n *node) drift(rate float64) { n.setClock(n.now(), rate) }
 
 // tick brings the engine's clock up to the node's and records what expired.
 func (n *node) tick() {
-	now := n.now()
-	n.engine.advance(now, now.Sub(n.clock))
-	n.clock = now
-	gone := n.ended()
-	for _, name := range gone {
-		s := n.keys[name]
-		delete(n.keys, name)
-		n.record(history.Record{Op: history.Expired, Key: name, Owner: s.value, Holder: s.holder})
-	}
+	n.engine.Advance(n.now())
+	gone := n.keys.Expire()
 	if n.role.primary == nil {
 		n.feed(gone) // a replica waits for its primary's word, and only takes the key for gone
 	}
@@ -124,33 +113,28 @@ func (n *node) unblock(cmd *command, reply []byte) {
 func (n *node) execute(cmd *command) ([]byte, bool) {
 	n.tick()
 	c := cmd.conn
-	if c.peer == nil {
-		c.peer = server.NewPeer(bufio.NewWriterSize(&c.reply, bufferSize))
-	}
-	c.reply.bytes = nil
 	name := cmd.packet.Name
 	switch {
 	case n.refuses(cmd):
 	case n.misused(cmd):
 	case n.deaf(cmd):
-	case !c.session.queues && own(name) != nil:
+	case !c.session.Queues() && own(name) != nil:
 		if !own(name)(n, cmd) {
 			return nil, false
 		}
-	case n.readOnly(name), name == "EXEC" && slices.ContainsFunc(c.session.queue, func(args []string) bool {
+	case n.readOnly(name), name == "EXEC" && slices.ContainsFunc(c.session.Queue(), func(args []string) bool {
 		return n.readOnly(strings.ToUpper(args[0]))
 	}):
 		n.reject(cmd, n.denied())
 	default:
-		n.engine.execute(c.peer, &c.session, cmd.args, n.world.labels.sha)
+		n.engine.Execute(c.session, cmd.args)
 	}
-	c.peer.Flush()
-	reply := c.reply.bytes
+	reply := c.session.Reply()
 	if cmd.packet.Number > 0 {
 		n.world.record(cmd.observed(reply))
-		if !n.engine.db.IsReadOnlyCommand(name) {
-			if n.engine.wrote {
-				n.compare(cmd.packet.Client, nil, "")
+		if !n.engine.ReadOnly(name) {
+			if n.engine.Wrote() {
+				n.compare(cmd.packet.Client)
 			} else {
 				n.setAlarm()
 			}
@@ -185,7 +169,7 @@ func own(name string) func(*node, *command) bool {
 
 // misused answers a command that there is not, or not with so many words.
 func (n *node) misused(cmd *command) bool {
-	text := misuse(cmd.packet.Name, cmd.args)
+	text := engine.Misuse(cmd.packet.Name, cmd.args)
 	if text != "" {
 		n.reject(cmd, text)
 	}
@@ -203,17 +187,9 @@ func (n *node) refuses(cmd *command) bool {
 	return false
 }
 
-// reject answers with an error in place of executing the command. A transaction
-// that it is part of is not executed either.
+// reject answers with an error in place of executing the command.
 func (n *node) reject(cmd *command, text string) {
-	c := cmd.conn
-	if c.session.queues {
-		if c.session.dirty = true; cmd.packet.Name == "EXEC" {
-			n.engine.abandon(c.peer, &c.session)
-			text = "EXECABORT Transaction discarded because of: " + text
-		}
-	}
-	c.peer.WriteError(text)
+	n.engine.Reject(cmd.conn.session, cmd.packet.Name, text)
 }
 
 // refuse lets the node answer with an error until end is called.
@@ -226,15 +202,14 @@ func (n *node) relent(r *refusal) {
 // readOnly reports whether the node may not execute the command, since it is a
 // replica, or a primary that has too few. What a script does is looked at
 // command by command.
-func (n *node) readOnly(name string) bool { return n.denied() != "" && n.engine.writes(name) }
+func (n *node) readOnly(name string) bool { return n.deny(name) != "" }
 
-// fromScript executes a command of a script.
-func (n *node) fromScript(peer *server.Peer, args []string) {
-	if n.readOnly(strings.ToUpper(args[0])) {
-		peer.WriteError(n.denied())
-	} else {
-		n.engine.run(peer, args)
+// deny says why the node may not execute the command, or "".
+func (n *node) deny(name string) string {
+	if text := n.denied(); text != "" && n.engine.Writes(name) {
+		return text
 	}
+	return ""
 }
 
 func (n *node) record(r history.Record) {
@@ -245,10 +220,7 @@ func (n *node) record(r history.Record) {
 // look records every key.
 func (n *node) look(text string) {
 	n.tick()
-	for _, name := range n.names() {
-		s := n.keys[name]
-		n.record(history.Record{Op: history.Keys, Key: name, Owner: s.value, Holder: s.holder, TTL: n.left(s), Text: text})
-	}
+	n.keys.Look(text)
 }
 
 // bear records how much the node has had to do with at once.
@@ -284,7 +256,7 @@ func (n *node) stop(lose time.Duration) {
 	n.host.stop()
 	n.role.stop(n)
 	n.listeners = listeners{peak: n.listeners.peak}
-	n.engine.scripts.flush()
+	n.engine.ForgetScripts()
 	n.restore(n.world.Now() - lose)
 }
 

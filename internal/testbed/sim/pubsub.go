@@ -81,7 +81,7 @@ func (n *node) unsubscribe(cmd *command) bool {
 
 // confirm writes the answer to one channel of a (un)subscription.
 func (n *node) confirm(c *conn, kind string, name *string) {
-	c.peer.Block(func(w *server.Writer) {
+	c.session.Peer.Block(func(w *server.Writer) {
 		w.WritePushLen(3)
 		w.WriteBulk(kind)
 		if name == nil {
@@ -97,7 +97,7 @@ func (n *node) confirm(c *conn, kind string, name *string) {
 // connection that has subscribed hears nothing but messages.
 func (n *node) deaf(cmd *command) bool {
 	c := cmd.conn
-	if c.peer.Resp3 || n.listeners.of(c) == 0 {
+	if c.session.Peer.Resp3 || n.listeners.of(c) == 0 {
 		return false
 	}
 	switch name := cmd.packet.Name; {
@@ -108,24 +108,15 @@ func (n *node) deaf(cmd *command) bool {
 		if len(cmd.args) > 1 {
 			word = cmd.args[1]
 		}
-		c.peer.WriteStrings([]string{"pong", word})
+		c.session.Peer.WriteStrings([]string{"pong", word})
 	default:
 		text := fmt.Sprintf("ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
 			strings.ToLower(cmd.args[0]))
 		if cmd.packet.Name == "EXEC" { // which Redis refuses in words of its own
 			text = "EXECABORT Transaction discarded because of: " + strings.TrimPrefix(text, "ERR ")
 		}
-		c.peer.WriteError(text)
+		c.session.Peer.WriteError(text)
 	}
-	return true
-}
-
-// publishFor answers PUBLISH, of a connection, a transaction or a script.
-func (n *node) publishFor(c *call) bool {
-	if len(c.args) != 3 {
-		return false
-	}
-	c.peer.WriteInt(n.publish(c.args[1], c.args[2]))
 	return true
 }
 
@@ -160,7 +151,7 @@ func (n *node) push(l listener, channel, message string) {
 	}
 	var b bytes.Buffer
 	mark := '*'
-	if l.conn.peer.Resp3 {
+	if l.conn.session.Peer.Resp3 {
 		mark = '>'
 	}
 	fmt.Fprintf(&b, "%c%d\r\n", mark, len(words))
@@ -170,7 +161,7 @@ func (n *node) push(l listener, channel, message string) {
 	name := l.conn.link.client.name
 	n.record(history.Record{
 		Op: history.Push, Client: name,
-		Command: []string{n.world.labels.of(name, channel), n.world.labels.of(name, message)},
+		Command: []string{n.world.labels.Of(name, channel), n.world.labels.Of(name, message)},
 	})
 	w := n.world
 	w.mu.Lock()
@@ -180,7 +171,7 @@ func (n *node) push(l listener, channel, message string) {
 
 // pubsub answers PUBSUB CHANNELS, NUMSUB and NUMPAT.
 func (n *node) pubsub(cmd *command) bool {
-	peer := cmd.conn.peer
+	peer := cmd.conn.session.Peer
 	all := n.listeners.open(n.world)
 	switch what, args := strings.ToUpper(cmd.args[1]), cmd.args[2:]; {
 	case what == "CHANNELS" && len(args) <= 1:

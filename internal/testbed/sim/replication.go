@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockpick/checker/history"
+	"lockpick/internal/keyspace"
 )
 
 // role is what a node is to others: a primary, perhaps with replicas, or a
@@ -43,13 +44,6 @@ type feed struct {
 	online  bool          // the replica has said that it has the primary's data
 	acked   int64         // and that it has this much of it
 	heard   time.Duration // when it last said so
-}
-
-// sentKey is a key as a primary sends it.
-type sentKey struct {
-	name  string
-	state keyState
-	gone  bool
 }
 
 // retrySync is how often a replica tries to reach its primary, and speaks to it,
@@ -202,11 +196,7 @@ func (n *node) takeReplica(r *node, w *cable) {
 	}
 	n.tick()
 	n.welcomeReplica(r, w)
-	var all []sentKey
-	for _, name := range n.names() {
-		all = append(all, sentKey{name: name, state: n.keys[name]})
-	}
-	offset := n.role.offset
+	all, offset := n.keys.All(), n.role.offset
 	w.send(&r.host, func() { r.load(w, all, offset) })
 }
 
@@ -222,38 +212,37 @@ func (n *node) welcomeReplica(r *node, w *cable) *feed {
 }
 
 // load replaces everything that the node has with what the primary has sent.
-func (n *node) load(w *cable, all []sentKey, offset int64) {
+func (n *node) load(w *cable, all []keyspace.Key, offset int64) {
 	if n.role.wire != w {
 		return
 	}
 	n.tick()
 	n.role.synced, n.role.offset = true, offset
-	var changes []sentKey
-	for _, name := range n.names() {
-		if !slices.ContainsFunc(all, func(k sentKey) bool { return k.name == name }) {
-			changes = append(changes, sentKey{name: name, gone: true})
+	var changes []keyspace.Key
+	for _, mine := range n.keys.All() {
+		if !slices.ContainsFunc(all, func(k keyspace.Key) bool { return k.Name == mine.Name }) {
+			changes = append(changes, keyspace.Key{Name: mine.Name})
 		}
 	}
 	n.apply(append(changes, all...))
 	n.ack(w)
 }
 
-// feed sends what has become of keys to the replicas, which may have replicas of
-// their own while a failover is under way.
-func (n *node) feed(names []string) {
-	if len(names) == 0 {
+// feed sends the replicas what has become of keys that were something else. They
+// may have replicas of their own while a failover is under way.
+func (n *node) feed(were []keyspace.Key) {
+	if len(were) == 0 {
 		return
 	}
 	if n.role.primary == nil {
-		n.role.offset += int64(len(names))
+		n.role.offset += int64(len(were))
 	}
 	if len(n.role.feeds) == 0 {
 		return
 	}
-	var changes []sentKey
-	for _, name := range names {
-		s, ok := n.keys[name]
-		changes = append(changes, sentKey{name: name, state: s, gone: !ok})
+	var changes []keyspace.Key
+	for _, was := range were {
+		changes = append(changes, n.keys.Key(was.Name))
 	}
 	offset := n.role.offset
 	for _, f := range n.role.feeds {
@@ -283,18 +272,7 @@ func (n *node) feedMessage(channel, message string) {
 
 // apply does to the node's keys what was done to the primary's. They end when
 // this node's clock shows the time that the primary has set.
-func (n *node) apply(changes []sentKey) {
-	holders := map[string]string{}
-	for _, k := range changes {
-		if k.gone || k.state.lives && !k.state.ends.After(n.clock) {
-			n.engine.db.Del(k.name)
-			continue
-		}
-		n.put(k.name, k.state)
-		holders[k.name] = k.state.holder
-	}
-	n.compare("", holders, "")
-}
+func (n *node) apply(changes []keyspace.Key) { n.changed(n.keys.Restore(changes, "")) }
 
 // ack tells the primary how far the node is.
 func (n *node) ack(w *cable) {

@@ -12,7 +12,7 @@ import (
 
 // tellRole answers ROLE.
 func (n *node) tellRole(cmd *command) bool {
-	n.writeRole(cmd.conn.peer)
+	n.writeRole(cmd.conn.session.Peer)
 	return true
 }
 
@@ -64,7 +64,7 @@ func (n *node) info(cmd *command) bool {
 	if has("replication") {
 		n.infoReplication(&b)
 	}
-	cmd.conn.peer.WriteBulk(b.String())
+	cmd.conn.session.Peer.WriteBulk(b.String())
 	return true
 }
 

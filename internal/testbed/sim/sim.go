@@ -34,6 +34,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/checker/history"
+	"lockpick/internal/engine"
 	"lockpick/internal/testbed"
 	"lockpick/internal/testbed/sim/bubble"
 )
@@ -58,7 +59,7 @@ type Testbed struct {
 	spin  func(error)
 
 	mu   sync.Mutex
-	free []*engine // engines at rest, to be used again: starting one costs more than a run
+	free []*engine.Engine // engines at rest, to be used again: starting one costs more than a run
 }
 
 // Option changes a Testbed.
@@ -192,7 +193,7 @@ func (t *Testbed) Run(ctx context.Context, s testbed.Spec, f func(testbed.World)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	engines := make([]*engine, len(s.Topology.Nodes))
+	engines := make([]*engine.Engine, len(s.Topology.Nodes))
 	for i := range engines {
 		e, err := t.engine()
 		if err != nil {
@@ -241,10 +242,10 @@ func (t *Testbed) Run(ctx context.Context, s testbed.Spec, f func(testbed.World)
 
 // refused returns a command that was asked for and that no engine supports. What
 // the lock made of the refusal says nothing of the lock.
-func refused(engines []*engine) string {
+func refused(engines []*engine.Engine) string {
 	for _, e := range engines {
-		if e.refused != "" {
-			return e.refused
+		if name := e.Refused(); name != "" {
+			return name
 		}
 	}
 	return ""
@@ -272,7 +273,7 @@ func (w *world) verdict(err error) error {
 }
 
 // engine returns one that is empty.
-func (t *Testbed) engine() (*engine, error) {
+func (t *Testbed) engine() (*engine.Engine, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n := len(t.free); n > 0 {
@@ -280,12 +281,12 @@ func (t *Testbed) engine() (*engine, error) {
 		t.free = t.free[:n-1]
 		return e, nil
 	}
-	return newEngine()
+	return engine.New()
 }
 
-func (t *Testbed) rest(engines []*engine) {
+func (t *Testbed) rest(engines []*engine.Engine) {
 	for _, e := range engines {
-		e.wipe()
+		e.Wipe()
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -34,20 +34,20 @@ func (n *node) wait(cmd *command) bool {
 	millis, err2 := strconv.ParseInt(cmd.args[2], 10, 64)
 	switch {
 	case n.role.primary != nil:
-		c.peer.WriteError("ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is configured to be writable (which is not the default) writes to replicas are just local and are not propagated.")
+		c.session.Peer.WriteError("ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is configured to be writable (which is not the default) writes to replicas are just local and are not propagated.")
 		return true
 	case err != nil:
-		c.peer.WriteError(errNotInteger)
+		c.session.Peer.WriteError("ERR value is not an integer or out of range")
 		return true
 	case err2 != nil:
-		c.peer.WriteError("ERR timeout is not an integer or out of range")
+		c.session.Peer.WriteError("ERR timeout is not an integer or out of range")
 		return true
 	case millis < 0:
-		c.peer.WriteError("ERR timeout is negative")
+		c.session.Peer.WriteError("ERR timeout is negative")
 		return true
 	}
 	if have := n.acked(c.wrote); have >= count {
-		c.peer.WriteInt(have)
+		c.session.Peer.WriteInt(have)
 		return true
 	}
 	one := &waitingOn{cmd, count, c.wrote}

@@ -8,15 +8,18 @@ import (
 	"time"
 
 	"lockpick/checker/history"
+	"lockpick/internal/engine"
+	"lockpick/internal/keyspace"
 	"lockpick/internal/testbed"
 )
 
 // world is one run: the queue of events and everything they touch.
 type world struct {
-	spec  testbed.Spec
-	start time.Time
-	ctx   context.Context
-	stop  context.CancelFunc
+	spec   testbed.Spec
+	start  time.Time
+	ctx    context.Context
+	stop   context.CancelFunc
+	labels *keyspace.Labels
 
 	// mu guards the queue, the links and connections, and what is known of the
 	// clients. Nodes and the store belong to the goroutine of loop alone.
@@ -25,7 +28,6 @@ type world struct {
 	timed  uint64 // number of events that After has made
 	waits  bool   // the loop waits for the alarm
 	closed bool   // the loop has nothing more to do
-	labels labels
 
 	over      atomic.Bool   // the run has ended: nothing is recorded any more
 	alarm     *time.Timer   // goes off when the first event of the queue is due
@@ -60,16 +62,15 @@ func (e *event) before(f *event) bool {
 	return e.seq < f.seq
 }
 
-func newWorld(ctx context.Context, s testbed.Spec, engines []*engine) *world {
+func newWorld(ctx context.Context, s testbed.Spec, engines []*engine.Engine) *world {
 	// what ends ctx lives outside of virtual time and must not reach into it
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	w := &world{
 		spec: s, start: time.Now(), ctx: ctx, stop: stop,
 		alarm: time.NewTimer(time.Hour), ended: make(chan struct{}),
 		clients: map[string]*client{}, processes: map[int]*process{}, nodes: map[string]*node{}, byAddr: map[string]*node{},
-		hosts: map[string]*host{}, links: map[linkKey]*link{},
+		hosts: map[string]*host{}, links: map[linkKey]*link{}, labels: keyspace.NewLabels(),
 	}
-	w.labels.init()
 	for i, name := range s.Topology.Nodes {
 		n := newNode(w, name, address(i), engines[i])
 		w.nodes[name], w.byAddr[n.addr], w.hosts[name] = n, n, &n.host

@@ -1,0 +1,54 @@
+package engine
+
+import "slices"
+
+// moreBodies are scripts that compare the language itself and the edges of its
+// conversions.
+var moreBodies = []string{
+	`return redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2], 'NX')`,
+	`return {1, 'two', 3.7, true, false, {}, {{}}}`,
+	`return {{ok = 'nested'}, 5}`, `return {{err = 'ERR nested'}, 5}`, `return {{err = 'nested'}}`,
+	`return {ok = 'a', err = 'b'}`, `return {err = 'ALONE'}`, `return {err = ''}`, `return {ok = ''}`, `return {ok = 7}`, `return {err = 7}`,
+	`return redis.error_reply('ALONE')`, `return redis.error_reply('-DASH it')`, `return redis.error_reply('')`, `return redis.status_reply('')`,
+	`return redis.error_reply('My Err')`, `return redis.error_reply()`, `return redis.status_reply(7)`, `return redis.error_reply(7)`,
+	`return {[1] = 'a', [3] = 'c'}`, `return {a = 1}`, `return {1, 2, a = 3}`, `return {nil, 1}`,
+	`return 1e15`, `return 2^53`, `return -3.99`, `return 0/0 ~= 0/0`, `return 1/3`, `return 9007199254740993`, `return 1e300`, `return -1e300`,
+	`return tostring(1e15)`, `return tostring(2^53)`, `return tostring(1/3)`, `return tostring(100)`, `return tostring(-0.5)`, `return tostring(1e100)`, `return tostring(0/0)`, `return tostring(1/0)`,
+	`return 3 .. ''`, `return 1.5 .. ''`, `return 10 / 2 .. ''`, `return tostring(3 == 3.0)`,
+	`return tonumber('0x10')`, `return tonumber('  12  ')`, `return tonumber('1e2')`, `return tonumber('')`, `return tonumber('abc')`, `return tonumber('10', 2)`, `return tonumber(ARGV[3])`, `return tonumber(ARGV[3]) + 1`,
+	`return tonumber(nil)`, `return #ARGV`, `return #KEYS`, `return ARGV[9]`, `return KEYS[9]`, `return {KEYS[1], ARGV[1], ARGV[2], ARGV[3]}`,
+	`return nothing`, `nothing = 1`, `return nothing.x`, `local x = nil; return x.y`, `return 1 + nil`, `return 'a' + 1`, `return '1' + 1`, `return {} .. ''`, `return #5`, `nothing()`, `local f = 5 f()`,
+	`error('plain')`, `error({err = 'ERR table'})`, `error({err = 'My table'})`, `error('ERR text')`, `error()`, `error(nil)`, `error('at level 0', 0)`, `error('at level 2', 2)`, `error(5)`,
+	`return pcall(error, 'x')`, `local ok, e = pcall(function() error('inner') end) return {tostring(ok), e}`,
+	`local ok, e = pcall(redis.call, 'incr', KEYS[1]) if ok then return e end return {type(e), e.err or tostring(e)}`,
+	`local ok, e = pcall(redis.call, 'nonsense') return {type(e), type(e) == 'table' and e.err or tostring(e)}`,
+	`local ok, e = pcall(redis.call, 'get') return {type(e), type(e) == 'table' and e.err or tostring(e)}`,
+	`return select('#', nil, nil)`, `return select(2, 'a', 'b', 'c')`, `return {unpack({1, 2, 3}, 2)}`, `return next({})`, `return type(next)`, `return type(nil)`,
+	`return assert(false, 'asserted')`, `return assert(nil)`, `return assert(1, 'no')`,
+	`return redis.call('get', KEYS[1], 'too', 'many')`, `return redis.call('get')`, `return redis.pcall('get')`, `return redis.call()`, `return redis.pcall()`,
+	`return redis.call('nonsense')`, `return redis.pcall('nonsense')`, `return redis.call({})`, `return redis.pcall({})`, `return redis.call('get', nil)`, `return redis.call('get', true)`, `return redis.call('set', KEYS[1])`,
+	`return redis.call('SET', KEYS[1], 5)`, `return redis.call('SET', KEYS[1], 5.5)`, `return redis.call('SET', KEYS[1], 1e20)`, `return redis.call('SET', KEYS[1], 2^53)`, `return redis.call('SET', KEYS[1], 1/3)`, `return redis.call('SET', KEYS[1], -0.1)`, `return redis.call('SET', KEYS[1], 10/2)`,
+	`redis.call('SET', KEYS[1], 0.1) return redis.call('GET', KEYS[1])`, `redis.call('SET', KEYS[1], 1e20) return redis.call('GET', KEYS[1])`, `redis.call('SET', KEYS[1], 3.0) return redis.call('GET', KEYS[1])`,
+	`redis.call('SET', KEYS[1], 1234567890123) return redis.call('GET', KEYS[1])`, `redis.call('SET', KEYS[1], 123456789012345678) return redis.call('GET', KEYS[1])`, `redis.call('SET', KEYS[1], 1764529981.123) return redis.call('GET', KEYS[1])`,
+	`local t = redis.call('TIME') return t`, `local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)`, `local t = redis.call('TIME') return tostring(t[1] * 1000 + t[2] / 1000)`,
+	`local t = redis.call('TIME') local now = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000) redis.call('ZADD', KEYS[1], now, ARGV[1]) return redis.call('ZSCORE', KEYS[1], ARGV[1])`,
+	`return redis.call('eval', 'return 1', 0)`, `return redis.call('multi')`, `return redis.call('watch', 'k')`, `return redis.call('hello', 3)`, `return redis.call('wait', 0, 0)`, `return redis.pcall('script', 'flush')`, `return redis.call('script', 'load', 'return 1')`,
+	`return redis.call('hgetall', KEYS[1])`, `return redis.call('hget', KEYS[1], 'a')`, `return redis.call('hexists', KEYS[1], ARGV[1]) == 1`, `return redis.call('lrange', KEYS[1], 0, -1)`, `return redis.call('zrange', KEYS[1], 0, -1, 'WITHSCORES')`,
+	`if redis.call('exists', KEYS[1]) == 0 then return 'none' end return redis.call('type', KEYS[1])`, `return redis.call('type', KEYS[1]).ok`, `return redis.call('type', KEYS[1])['ok'] .. '!'`, `return redis.call('set', KEYS[1], 'x').ok`,
+	`return cjson.encode({1, 2, 3})`, `return cjson.encode({})`, `return cjson.encode('text')`, `return cjson.encode(1.5)`, `return cjson.encode(100)`, `return cjson.encode(true)`, `return cjson.encode(nil)`, `return cjson.encode(cjson.null)`, `return cjson.encode({'a', {b = 'c'}})`, `return cjson.encode('a"b\\\n/é')`, `return cjson.encode({[1] = 'a', [2] = 'b'})`, `return cjson.encode(1e20)`, `return cjson.encode(1/3)`, `return cjson.encode({[3] = 'c'})`,
+	`return cjson.decode('{"a":1}').a`, `return cjson.decode('[1,2,3]')`, `return cjson.decode('"x"')`, `return cjson.decode('1.5')`, `return cjson.decode('nope')`, `return cjson.decode('')`, `return tostring(cjson.decode('null'))`, `return cjson.decode('null') == cjson.null`, `return cjson.decode('{"a":[true,null,{"b":"c"}]}').a`, `return cjson.decode('[]')`, `return type(cjson.decode('[1]')[1])`,
+	`return string.format('%d', 3)`, `return string.format('%d', 3.7)`, `return string.format('%s', 1.5)`, `return string.format('%5.2f|%x|%q', 3.14159, 255, 'q"')`, `return string.format('%s')`, `return string.format('%d', 'x')`, `return string.format('%i', 42)`, `return string.format('%05d', 42)`, `return string.format('%g', 1e20)`, `return string.format('%.14g', 0.1)`, `return string.format('%s', nil)`, `return string.format('%s', true)`, `return string.format('%c', 65)`, `return string.format('%%')`,
+	`return string.sub('hello', 2, 3)`, `return string.rep('ab', 3)`, `return ('x'):upper()`, `return #'hello'`, `return string.find('hello', 'l')`, `return {string.find('hello', 'l+')}`, `return string.match('key:42', ':(%d+)')`, `return (string.gsub('hello', 'l', 'L'))`, `return string.byte('A')`, `return string.reverse('abc')`, `return string.len('\0a')`, `local out = {} for w in string.gmatch('a b c', '%a') do out[#out + 1] = w end return out`,
+	`return table.concat({1, 2, 'x'}, '-')`, `return table.concat({{}}, '-')`, `local t = {3, 1, 2} table.sort(t) return t`, `local t = {} table.insert(t, 'a') table.insert(t, 1, 'b') return t`, `local t = {1, 2, 3} table.remove(t, 1) return t`, `return table.getn({1, 2})`, `return table.maxn({1, 2})`, `local n = 0 for k, v in pairs({1, 2, 3}) do n = n + v end return n`, `local n = 0 for i, v in ipairs({1, nil, 3}) do n = n + v end return n`,
+	`return math.max(1, 5, 3)`, `return math.abs(-3)`, `return 7 % 3`, `return -7 % 3`, `return 2 ^ 10`, `return math.ceil(1.2)`, `return math.fmod(7, 3)`, `return tostring(math.huge)`, `return tostring(math.pi)`, `return 5 / 2`, `return math.modf(3.7)`,
+	`return redis.sha1hex('')`, `return redis.sha1hex()`, `return redis.sha1hex(5)`, `return redis.log(redis.LOG_NOTICE, 'x')`, `return redis.LOG_WARNING`, `return redis.REDIS_VERSION`, `return redis.REDIS_VERSION_NUM`, `return redis.replicate_commands()`, `return redis.set_repl(redis.REPL_ALL)`, `return redis.breakpoint()`, `return redis.setresp(3)`, `return redis.setresp(4)`, `return redis.acl_check_cmd('get', 'x')`, `return redis.nothing`, `redis.x = 1`, `return type(redis)`,
+	`redis.setresp(3) local r = redis.call('hgetall', KEYS[1]) return {r.map.a, r.map.b}`, `redis.setresp(3) return redis.call('get', 'missing')`, `redis.setresp(3) return redis.call('get', 'missing') == nil`, `return redis.call('get', 'missing') == false`, `redis.setresp(3) return redis.call('zscore', KEYS[1], 'a')`, `redis.setresp(3) return redis.call('smembers', KEYS[1])`, `redis.setresp(3) return redis.call('sismember', KEYS[1], 'a')`, `return {map = {a = 1}}`, `return {double = 1.5}`, `redis.setresp(3) return {double = 1.5}`, `redis.setresp(3) return {map = {a = 1}}`, `redis.setresp(3) return {set = {a = true}}`, `redis.setresp(3) return true`, `redis.setresp(3) return nil`, `redis.setresp(3) return {big_number = '12345'}`,
+	`return type(os)`, `return type(io)`, `return type(debug)`, `return type(require)`, `return type(print)`, `return type(bit)`, `return type(cmsgpack)`, `return type(struct)`, `return type(loadstring)`, `return type(load)`, `return type(dofile)`, `return type(setmetatable)`, `return type(rawget)`, `return type(coroutine)`, `return type(getfenv)`, `return type(collectgarbage)`, `return type(xpcall)`, `return type(newproxy)`, `return type(_G)`, `return _VERSION`, `return type(server)`, `return type(math.random)`, `return type(string.gfind)`, `return type(os.clock)`, `return type(loadfile)`, `return type(module)`, `return type(string.dump)`,
+	`return loadstring('return 5')()`, `return bit.band(12, 10)`, `return bit.tohex(255)`, `return os.clock() >= 0`, `return struct.unpack('>I2', '\1\2')`, `return #cmsgpack.pack({1, 2})`, `local co = coroutine.create(function() return 1 end) return coroutine.resume(co)`, `return xpcall(function() error('x') end, function(e) return 'handled' end)`,
+	`return (function(...) return select('#', ...) end)(1, 2)`, `local t = setmetatable({}, {__index = function() return 'default' end}) return t.x`, `return rawequal('a', 'a')`, `return ...`, `return {...}`, `KEYS[1] = 'changed' return KEYS[1]`, `KEYS = {} return #KEYS`, `local KEYS = {'mine'} return KEYS[1]`,
+	"local a = 1\nlocal b = nil\nreturn a + b", "\n\nreturn redis.call('incr')", "-- comment\nreturn 'after a comment'", "#!lua\nreturn 'shebang'", "#!lua name=x\nreturn 1", "#!python\nreturn 1",
+	`return`, ``, ` `, `return 'a', 'b'`, `if`, `return (`, `x = `, `local x <const> = 5 return x`, `return 7 // 2`, `return 5 & 3`, `return '\x41'`, `return "\065"`, `return [[long]]`, `return 0x10`, `return not nil`, `return 'a' < 'b'`, `return 1 < 'b'`, `return {} < {}`, `return nil == false`,
+	`for i = 1, 3 do if i == 2 then return i end end`, `while true do break end return 'out'`, `repeat local x = 1 until x == 1 return 'done'`, `local function f(n) if n == 0 then return 0 end return f(n - 1) end return f(10000)`, `return #(string.rep('x', 100000))`,
+}
+
+var allBodies = slices.Concat(scriptBodies, scriptBodies, moreBodies)
