@@ -24,6 +24,7 @@ var arrows = []arrow{
 	{"impls", nil},
 	{"faults", nil},
 	{"checker/history", nil},
+	{"internal/child", nil},
 	{"internal/nearest", nil},
 	{"internal/imports", nil},
 	{"internal/require", nil},
@@ -38,6 +39,7 @@ var arrows = []arrow{
 	{"impls/catalog", []string{"impls", "impls/*"}},
 	{"impls/internal/quorum", []string{"impls", "impls/internal/background"}},
 	{"impls/internal/*", []string{"impls"}},
+	{"impls/external", []string{"impls", "internal/child"}},
 	{"impls/redlock-naive", []string{"impls", "impls/redlock"}}, // the same code with parts left out
 	{"impls/*", []string{
 		"impls", "impls/internal/owned", "impls/internal/background", "impls/internal/quorum", "impls/internal/fencing",
@@ -54,12 +56,12 @@ var arrows = []arrow{
 	}},
 	{"internal/harness", []string{"internal/testbed", "impls", "faults", "scenarios", "checker", "checker/history"}},
 
-	{"internal/redistest", []string{"internal/require"}},
+	{"internal/redistest", []string{"internal/child", "internal/require"}},
 	{"internal/reference", []string{"impls", "impls/catalog", "scenarios", "faults", "checker", "internal/harness"}},
 
 	{"cmd/lockpick", []string{
 		"reports", "internal/harness", "internal/testbed", "internal/testbed/*", "internal/testbed/sim/bubble",
-		"impls", "impls/catalog", "scenarios", "faults", "checker", "checker/history", "internal/nearest",
+		"impls", "impls/catalog", "impls/external", "scenarios", "faults", "checker", "checker/history", "internal/nearest",
 	}},
 }
 

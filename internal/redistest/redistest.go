@@ -15,11 +15,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"lockpick/internal/child"
 	"lockpick/internal/require"
 )
 
@@ -99,7 +99,6 @@ func start(t testing.TB, clock string, env []string) *Server {
 	cmd := exec.Command(program, "--port", "0", "--unixsocket", s.socket, "--dir", dir, "--logfile", log,
 		"--save", "", "--appendonly", "no", "--daemonize", "no")
 	cmd.Env = append(os.Environ(), env...)
-	diesWithUs(cmd)
 	run(t, cmd)
 
 	c, err := s.dial()
@@ -120,28 +119,23 @@ func start(t testing.TB, clock string, env []string) *Server {
 	return s
 }
 
-// run starts the program and ends it with the test. The thread that starts it
-// stays until then: the kernel takes the end of that thread for the parent's.
+// run starts the program and ends it with the test.
 func run(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
-	started, ended := make(chan error, 1), make(chan struct{})
-	go func() {
-		defer close(ended)
-		runtime.LockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // it is killed
-		}
-	}()
-	if err := <-started; err != nil {
+	p, err := child.Start(cmd)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := cmd.Process.Kill(); err != nil {
-			t.Errorf("redis-server has ended before its test: %v", err)
+		select {
+		case <-p.Ended():
+			t.Errorf("redis-server has ended before its test: %v", p.Err())
+		default:
 		}
-		<-ended
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+		<-p.Ended()
 	})
 }
 

@@ -1,0 +1,112 @@
+package external
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"hash/fnv"
+	mathrand "math/rand/v2"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"lockpick/impls"
+)
+
+// env is the world of a Go lock in a process of its own.
+type env struct {
+	client  string
+	seed    uint64
+	process *impls.Process
+	nodes   []impls.Redis
+}
+
+// noBackOff keeps go-redis from waiting for a random time between retries.
+const noBackOff = -1
+
+func newEnv(o *Open, process *impls.Process) *env {
+	e := &env{client: o.Client, seed: o.Seed, process: process}
+	if len(o.Redis.Sentinels) > 0 {
+		e.nodes = []impls.Redis{o.Redis.primary()}
+		return e
+	}
+	for _, addr := range o.Redis.Nodes {
+		e.nodes = append(e.nodes, o.Redis.node(addr))
+	}
+	return e
+}
+
+func (r Redis) timeout() time.Duration { return time.Duration(r.Timeout) * time.Millisecond }
+
+// retries is how often go-redis sends a command again, in its own words.
+func (r Redis) retries() int { return cmp.Or(r.Retries, -1) }
+
+// node returns the client of one node. It makes one attempt at a command, unless
+// more are asked for: a transparent retry is a fault of its own.
+func (r Redis) node(addr string) *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Addr:            addr,
+		MaxRetries:      r.retries(),
+		MinRetryBackoff: noBackOff,
+		MaxRetryBackoff: noBackOff,
+		DialTimeout:     r.timeout(),
+		ReadTimeout:     r.timeout(),
+		WriteTimeout:    r.timeout(),
+		DialerRetries:   1,
+		DisableIdentity: true,
+		MaintNotificationsConfig: &maintnotifications.Config{
+			Mode: maintnotifications.ModeDisabled,
+		},
+		Dialer: r.dial,
+	})
+}
+
+// primary returns the client that asks the Sentinels for the primary.
+func (r Redis) primary() *redis.Client {
+	return redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName:      r.Master,
+		SentinelAddrs:   slices.Clone(r.Sentinels),
+		MaxRetries:      r.retries(),
+		MinRetryBackoff: noBackOff,
+		MaxRetryBackoff: noBackOff,
+		DialTimeout:     r.timeout(),
+		ReadTimeout:     r.timeout(),
+		WriteTimeout:    r.timeout(),
+		DialerRetries:   1,
+		DisableIdentity: true,
+		Dialer:          r.dial,
+	})
+}
+
+// dial goes where Addresses says in place of the address.
+func (r Redis) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if there, ok := r.Addresses[addr]; ok {
+		addr = there
+	}
+	d := net.Dialer{Timeout: r.timeout()}
+	return d.DialContext(ctx, network, addr)
+}
+
+func (e *env) Redis() impls.Redis      { return e.nodes[0] }
+func (e *env) Nodes() []impls.Redis    { return slices.Clone(e.nodes) }
+func (e *env) Process() *impls.Process { return e.process }
+func (e *env) Owner() string           { return e.client }
+func (e *env) Wall() time.Time         { return time.Now().Round(0) }
+
+// Token begins with the client's name, by which a reader of a server's log knows
+// whose it is.
+func (e *env) Token() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it ends the process rather than fail
+	return e.client + "-" + hex.EncodeToString(b[:])
+}
+
+func (e *env) Rand(name string) *mathrand.Rand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(e.client + "/" + name)) // a hash does not fail
+	return mathrand.New(mathrand.NewPCG(e.seed, h.Sum64()))
+}

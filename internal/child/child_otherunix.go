@@ -1,0 +1,10 @@
+//go:build unix && !linux
+
+package child
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+func group(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

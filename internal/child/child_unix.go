@@ -1,0 +1,31 @@
+//go:build unix
+
+package child
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// Kill ends the program at once, paused or not.
+func (p *Process) Kill() error { return p.send("kill", signaller(syscall.SIGKILL)) }
+
+// Terminate asks the program to end.
+func (p *Process) Terminate() error { return p.send("terminate", signaller(syscall.SIGTERM)) }
+
+// Pause stops the program where it is.
+func (p *Process) Pause() error { return p.send("pause", signaller(syscall.SIGSTOP)) }
+
+// Resume lets it go on.
+func (p *Process) Resume() error { return p.send("resume", signaller(syscall.SIGCONT)) }
+
+func signaller(s syscall.Signal) func(pid int) error {
+	return func(pid int) error {
+		err := syscall.Kill(-pid, s)
+		if errors.Is(err, syscall.ESRCH) {
+			return os.ErrProcessDone
+		}
+		return err
+	}
+}
