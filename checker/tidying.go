@@ -84,7 +84,8 @@ func (ix *index) alike(r *history.Record) []int {
 		ix.said = map[string][]int{}
 		for i := range ix.h.Records {
 			if o := ix.rec(i); o.Kind == history.Observe && o.Op == history.Command && o.Client != "" {
-				ix.said[saying(o)] = append(ix.said[saying(o)], i)
+				what := saying(o)
+				ix.said[what] = append(ix.said[what], i)
 			}
 		}
 	}

@@ -214,7 +214,7 @@ func TestCancelReachesTheLock(t *testing.T) {
 	a := mustOpen(t, mustStart(t, "lockpick"), o)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		for server.TotalConnectionCount() == 0 { // the first SET is on its way
+		for ctx.Err() == nil && server.TotalConnectionCount() == 0 { // the first SET is on its way
 			time.Sleep(time.Millisecond)
 		}
 		cancel()
