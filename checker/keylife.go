@@ -52,6 +52,7 @@ const (
 	replaced
 	forgotten // the node had lost it without a word, as one does that restarts empty
 	demoted   // the node is no primary any more
+	taken     // another thread of its holder's process has it now
 )
 
 // keyspace is every life of the lock's keys.
@@ -185,6 +186,13 @@ func (ix *index) next(ks *keyspace, r *history.Record, i int) {
 			start() // it came unseen
 			return
 		}
+		if ix.takes(l, r, i) {
+			l.finish(r.T, taken, r.Client, i)
+			start()
+			heir := ks.current[at][0]
+			heir.holder, heir.handed = r.Client, true
+			return
+		}
 		l.term(r, i)
 	case history.Deleted, history.Expired:
 		ks.before[i] = l
@@ -278,6 +286,25 @@ func (ix *index) rewrites(l *life, r *history.Record, i int) bool {
 	}
 	n, ok := ix.naming()[r.Owner]
 	return !ok || n.by == who && !n.granted
+}
+
+// takes reports whether record i, which prolongs a life, is how another thread of its
+// holder's process gets the lock: the process has one owner for all of its threads, and
+// the holder has called every release that it owes, of which one never came.
+func (ix *index) takes(l *life, r *history.Record, i int) bool {
+	if r.Op != history.Renewed || r.Client == "" || r.Client == l.holder || !ix.sameProcess(r.Client, l.holder) {
+		return false
+	}
+	left := ix.departed(i)
+	o := ix.busyAt(r.Client, left)
+	if o == nil || o.name != history.Acquire || o.lease < 0 || !l.named(ix.leases[o.lease].owner) {
+		return false
+	}
+	leases := ix.leasesOf(l.holder, l.owner)
+	return len(leases) > 0 && !slices.ContainsFunc(leases, func(n int) bool {
+		lease := &ix.leases[n]
+		return lease.from <= left && (lease.release < 0 || ix.ops[lease.release].from > left)
+	})
 }
 
 // frees reports whether record i leaves a mark in place of a life, which says that the
@@ -384,6 +411,8 @@ func (ix *index) story(l *life) string {
 		return phrase("%s deleted %s%s at %v", somebody(l.by), ix.the(l), ix.on(l.node), l.to)
 	case replaced:
 		return phrase("%s replaced %s's value%s at %v", somebody(l.by), ix.the(l), ix.on(l.node), l.to)
+	case taken:
+		return phrase("%s took %s over%s at %v", somebody(l.by), ix.the(l), ix.on(l.node), l.to)
 	case forgotten:
 		return phrase("%s had lost %s by %v%s", l.node, ix.the(l), l.to, ix.because(span{l.from, l.to}, l.node))
 	case demoted:

@@ -17,9 +17,9 @@ func ownership() Check {
 		Promise: "Nobody deletes, shortens, renews or replaces a lease that is not its own.",
 		How: "By the nodes' own record of the lock's key: every change names the client whose command made it and the " +
 			"client that had stored the value, or for which the one before it stored it by its owner. What a replica repeats of its primary counts there alone. Of a key that " +
-			"several share nobody may take away another's part before its time, nor shorten it, nor change what is beside it without a part of its own unless an acquire does. A client that, while it gives back one lease, deletes or renews another of " +
-			"its own counts too, and so does one that stores anew what it has given back, unless an acquire sent it. Expiry is nobody's doing, and a thread may renew what " +
-			"another of its process holds. A lease is over for everybody after the Until that came with it, and where its key has no TTL " +
+			"several share nobody may take away another's part before its time, nor shorten it, nor change what is beside it without a part of its own unless an acquire does. A client that, while it gives back one lease, deletes or renews a newer one of " +
+			"its own counts too, and so does one that stores anew what it has given back, unless an acquire sent it. Expiry is nobody's doing. A thread may renew what " +
+			"another of its process holds, and an acquire that does so by the same owner takes over what that other one has begun to give back. A lease is over for everybody after the Until that came with it, and where its key has no TTL " +
 			"though leases are to have one, a TTL after its client sent what wrote the value, or when the node's clock is set. A mark that a release leaves " +
 			"in place of the value is nobody's. Unknown when no node was observed, and in place of a " +
 			"violation when the nodes do not show whose the lock is: the owner of no lease is the key's value or a part of it (a field of a hash " +
@@ -195,11 +195,20 @@ func (ix *index) tellStale(ev *evidence, i int, owner string, giving []giving) {
 		return
 	}
 	given := ix.rec(o.begin).Owner
-	if l := ix.keys().before[i]; given == "" || owned("", given) == owned("", owner) || l != nil && l.named(given) {
+	if l := ix.keys().before[i]; given == "" || owned("", given) == owned("", owner) || l != nil && l.named(given) || !ix.newer(o, owner) {
 		return
 	}
 	cause := phrase("%s %s its own newer lease %q%s at %v while it gave back %q", r.Client, verbs[r.Op], owner, ix.on(r.Who), r.T, given)
 	ev.add(r.T, []string{r.Client}, cause, i, o.begin)
+}
+
+// newer reports whether the client was granted the lock with the owner after it was with
+// what the release o gives back. What an attempt has left that came to nothing may be
+// taken away at any time.
+func (ix *index) newer(o *op, owner string) bool {
+	return slices.ContainsFunc(ix.leasesOf(o.client.name, owner), func(n int) bool {
+		return o.lease < 0 || ix.leases[n].from > ix.leases[o.lease].from
+	})
 }
 
 // giving is a release with the latest end of all releases of its client so far.

@@ -41,7 +41,7 @@ func around(seed uint64) *scenarios.Scenario {
 	if dies {
 		w.Work = c.between(time.Second, s.Lock.TTL/3)
 		s.Steps = append(s.Steps, faults.Step{
-			Fault: faults.Stop{Node: "redis-1"}, For: c.between(time.Second, time.Minute),
+			Fault: faults.Stop{Node: "redis-1"}, For: c.between(2*downAfter, time.Minute), // else it may grant the lock as it is replaced
 			When: when("client-1", faults.Acquired, c.between(50*time.Millisecond, w.Work/2)),
 		})
 	}

@@ -16,7 +16,7 @@ import (
 func TestCatalogIsAsExpected(t *testing.T) {
 	bubble.Use(t)
 	pairs := mustSome(t, 4)
-	seeds := upTo(1, 3, 100)
+	seeds := upTo(1, 3, 30)
 	side(len(pairs)*seeds, func(i int) {
 		p, seed := pairs[i/seeds], uint64(i%seeds+1)
 		if seed > 1 && p.large() && !*long {

@@ -57,6 +57,57 @@ func (g *guard) Release(ctx context.Context, l impls.Lease) error {
 	return g.Lock.Release(ctx, l)
 }
 
+// oneOwner has one owner for a process, and behind a mutex takes the key over that this
+// has left there, as RedisLockRegistry of spring-integration does.
+var oneOwner = made(func(*impls.Traits) {}, func(_ impls.Lock, e impls.Env, cfg impls.Config) impls.Lock {
+	process := e.Process()
+	l := &registered{e.Redis(), impls.Shared(process, "owner", e.Token), cfg}
+	return &guard{l, impls.Shared(process, "mutex", func() chan struct{} { return make(chan struct{}, 1) })}
+})
+
+type registered struct {
+	client impls.Redis
+	owner  string
+	cfg    impls.Config
+}
+
+func (r *registered) Acquire(ctx context.Context) (impls.Lease, error) {
+	var start time.Time
+	err := impls.Poll(ctx, r.cfg.Wait, 100*time.Millisecond, func(ctx context.Context) (bool, error) {
+		start = time.Now()
+		return idempotent.Run(ctx, r.client, []string{r.cfg.Key}, r.owner, r.cfg.TTL.Milliseconds()).Bool()
+	})
+	return impls.Lease{Owner: r.owner, Until: start.Add(r.cfg.TTL - impls.Precision)}, err
+}
+
+func (r *registered) Release(ctx context.Context, l impls.Lease) error {
+	had, err := r.client.Eval(ctx, giveSource, []string{r.cfg.Key}, r.owner).Bool()
+	if err == nil && !had {
+		return impls.ErrNotHeld
+	}
+	return err
+}
+
+func (r *registered) Close() error { return nil }
+
+// A thread that takes over what a lost release of its process has left there has the
+// lock. It has lost it when that release was only late.
+func TestThreadTakesOver(t *testing.T) {
+	bubble.Use(t)
+	sc := *mustPair(t, "local-lock-stays", "lua-release").scenario
+	sc.Checks = []string{"mutual-exclusion", "ownership", "honesty", "availability", "no-deadlock", "no-lost-update", "footprint"}
+	sc.Bounds.Availability = 6 * time.Second // until the release gives up, and not a TTL
+	out := mustRun(t, pair{&sc, oneOwner}, 1)
+	if text := tell(out); text != "" {
+		t.Errorf("the release is lost:%s", text)
+	}
+	sc.Steps[0].Fault = faults.Hold{Link: to("client-1", "redis-1"), Direction: faults.ToNode}
+	sc.Steps[0].For = 6 * time.Second // until the other thread works
+	if out := mustRun(t, pair{&sc, oneOwner}, 1); verdict(out, "ownership").Verdict != checker.Violated {
+		t.Errorf("ownership is %v, want violated: the release is late:%s", verdict(out, "ownership").Verdict, tell(out))
+	}
+}
+
 // Each client locks its own of several locks, in turn, and uses its resource; the
 // probe does the first one's.
 func TestEachClientHasALockOfItsOwn(t *testing.T) {
