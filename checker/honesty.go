@@ -16,7 +16,7 @@ func honesty() Check {
 		How: "Client and node records side by side. Acquire ok: at some instant of the call a quorum held the owner's " +
 			"value. Until: not later than the servers' expiry as they knew it then, with no slack. Acquire refused: no " +
 			"quorum still holds a value of this call. Extend ok: the servers held it without a gap. Release ok: this call " +
-			"removed the value, and every key where several are locked as one; release refused: it did not, nor did the " +
+			"removed the value, or left it 10 ms at the most, and every key where several are locked as one; release refused: it did not, nor did the " +
 			"nodes that it spoke to hold the value all the while. Of nodes that " +
 			"have roles only what a primary held counts. A panic is no answer. Any other unknown outcome promises nothing, but " +
 			"for a release or extend whose client had asked the nodes and had every answer, none of them an error: then it " +
@@ -214,6 +214,8 @@ func (ix *index) removalOf(o *op) removal {
 	for _, l := range ix.keys().of(o.client.name, ix.rec(o.begin).Owner) {
 		switch {
 		case l.from > o.to:
+		case ix.cutShort(l, o):
+			out.removed = append(out.removed, l)
 		case l.to > o.to:
 			out.left = l
 			nodes[l.node] = true
@@ -225,6 +227,18 @@ func (ix *index) removalOf(o *op) removal {
 	}
 	out.nodes = len(nodes)
 	return out
+}
+
+// lastMoment is the longest time that a release may leave a value to end by itself: less
+// than anybody waits between two attempts.
+const lastMoment = 10 * time.Millisecond
+
+// cutShort reports whether the operation left the life but a moment, as a release may
+// that sets an expiry of 1 ms instead of deleting the key.
+func (ix *index) cutShort(l *life, o *op) bool {
+	m := l.terms[len(l.terms)-1]
+	return m.op == history.Shortened && m.by == o.client.name && o.covers(m.at) &&
+		m.until-m.at <= lastMoment && min(l.to, ix.end)-m.at <= lastMoment
 }
 
 // judgeRelease: release said ok. Where nodes have roles it spoke to one of them,

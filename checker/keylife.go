@@ -37,7 +37,7 @@ type life struct {
 type term struct {
 	at     time.Duration
 	until  time.Duration // forever without an expiry
-	by     string        // the client whose command it was
+	by     string        // the client whose command it was; "" when it was about another life in the key
 	op     string        // history.Granted, Renewed, Shortened or Replaced
 	record int
 }

@@ -32,7 +32,7 @@ func (ix *index) share(ks *keyspace, at place, r *history.Record, i int) {
 	ks.before[i] = ix.hurt(was, stay, r, i)
 	if r.Op == history.Renewed || r.Op == history.Shortened {
 		for _, l := range was {
-			l.term(r, i)
+			ix.keep(l, r, i)
 		}
 		return
 	}
@@ -40,7 +40,7 @@ func (ix *index) share(ks *keyspace, at place, r *history.Record, i int) {
 	for _, l := range was {
 		switch {
 		case r.Op == history.Replaced && slices.ContainsFunc(stay, l.named):
-			l.term(r, i)
+			ix.keep(l, r, i)
 			is = append(is, l)
 		case r.Op == history.Granted:
 			l.finish(r.T, forgotten, "", i)
@@ -58,6 +58,19 @@ func (ix *index) share(ks *keyspace, at place, r *history.Record, i int) {
 		}
 	}
 	ks.current[at] = is
+}
+
+// keep gives a life that goes on the term that record i makes. That is nobody's where the
+// life's holder asks for another lease by now: it does not mean this one to last.
+func (ix *index) keep(l *life, r *history.Record, i int) {
+	l.term(r, i)
+	if r.Client != l.holder {
+		return
+	}
+	o := ix.busyAt(r.Client, ix.departed(i))
+	if o != nil && o.name == history.Acquire && ix.sent(l) < o.from && (o.lease < 0 || !l.named(ix.leases[o.lease].owner)) {
+		l.terms[len(l.terms)-1].by = ""
+	}
 }
 
 // hurt returns the life of another client that record r ends or shortens
