@@ -49,6 +49,7 @@ func variants() []impls.Version {
 		{"hash", parts{take: takeHash, give: giveHash}},
 		{"extend", parts{take: takeSet, keep: true}},
 		{"set-arguments", parts{take: takeSetArgs}},
+		{"expire", parts{take: takeSet, give: giveExpire}},
 	} {
 		traits := impls.Traits{
 			TTL: impls.TTLAtomic, Token: impls.TokenUnique, Release: impls.ReleaseAtomic,
@@ -283,6 +284,11 @@ func giveEval(ctx context.Context, v *variant, token string) (bool, error) {
 
 func giveHash(ctx context.Context, v *variant, token string) (bool, error) {
 	return one(hashGive.Run(ctx, v.env.Redis(), []string{v.cfg.Key}, token).Int())
+}
+
+// giveExpire lets the key expire in a millisecond.
+func giveExpire(ctx context.Context, v *variant, token string) (bool, error) {
+	return one(extendScript.Run(ctx, v.env.Redis(), []string{v.cfg.Key}, token, 1).Int())
 }
 
 // giveWatch deletes the key only if it is still as it was when it was compared.
