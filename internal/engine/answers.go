@@ -26,7 +26,7 @@ type call struct {
 func newAnswers() map[string]func(*call) bool {
 	return map[string]func(*call) bool{
 		"SET": set, "SETNX": setNX, "SETEX": set, "PSETEX": set, "GETEX": getEx,
-		"MSET": pairs, "MSETNX": pairs, "SETRANGE": setRange,
+		"MSET": pairs, "MSETNX": pairs, "SETRANGE": setRange, "SETBIT": bit, "GETBIT": bit,
 		"INCR": increment, "DECR": increment, "INCRBY": increment, "DECRBY": increment,
 		"INCRBYFLOAT": incrementFloat, "HINCRBYFLOAT": incrementFloat, "HINCRBY": hashIncrement,
 
@@ -71,6 +71,8 @@ const (
 	errNotInteger = "ERR value is not an integer or out of range"
 	errSyntax     = "ERR syntax error"
 	errWrongType  = "WRONGTYPE Operation against a key holding the wrong kind of value"
+	errTooLong    = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
+	errBitOffset  = "ERR bit offset is not an integer or out of range"
 	errPositive   = "ERR value is out of range, must be positive"
 )
 

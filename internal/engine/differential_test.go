@@ -38,10 +38,11 @@ func TestAnswersAsRedis(t *testing.T) {
 		rng := rand.New(rand.NewPCG(*seed+uint64(i), 0))
 		g := &generator{rng: rng, now: epoch}
 		steps := g.sequence(40)
-		if d.fight(steps) == nil {
+		diff := d.fight(steps)
+		if diff == nil {
 			continue
 		}
-		steps, diff := d.shrink(steps)
+		steps, diff = d.shrink(steps, diff)
 		if reported[diff.kind()] {
 			continue
 		}
@@ -198,8 +199,7 @@ func (d *duel) ask(c *redistest.Conn, args ...string) string {
 }
 
 // shrink leaves steps out of a sequence as long as there still is a difference.
-func (d *duel) shrink(steps []step) ([]step, *mismatch) {
-	diff := d.fight(steps)
+func (d *duel) shrink(steps []step, diff *mismatch) ([]step, *mismatch) {
 	steps = steps[:diff.at+1]
 	for size := len(steps) / 2; size > 0; size /= 2 {
 		for from := 0; from+size < len(steps); {
@@ -378,8 +378,8 @@ func TestScriptsAnswerAsRedis(t *testing.T) {
 					steps = append(steps, step{args: args})
 				}
 			}
-			if d.fight(steps) != nil {
-				steps, found := d.shrink(steps)
+			if found := d.fight(steps); found != nil {
+				steps, found := d.shrink(steps, found)
 				t.Errorf("\n%s", found.story(steps))
 				break
 			}

@@ -200,7 +200,11 @@ func getRange(c *call) bool {
 	return true
 }
 
-// setRange lets miniredis answer SETRANGE with something to write.
+// longest is how long Redis lets a string become, in bytes (proto-max-bulk-len).
+const longest = 512 << 20
+
+// setRange lets miniredis answer SETRANGE with something to write that is not too far
+// behind. (setrangeCommand of Redis.)
 func setRange(c *call) bool {
 	offset, ok := integer(c.args[2])
 	switch {
@@ -208,14 +212,27 @@ func setRange(c *call) bool {
 		return c.fail(errNotInteger)
 	case offset < 0:
 		return c.fail("ERR offset is out of range")
-	case c.args[3] != "":
-		return false
 	}
 	switch c.key() {
 	case "", "string":
+	default:
+		return c.fail(errWrongType)
+	}
+	switch n := int64(len(c.args[3])); {
+	case n == 0:
 		value, _ := c.db().Get(c.args[1]) // the error says that there is none
 		c.peer.WriteInt(len(value))
 		return true
+	case offset > longest-n:
+		return c.fail(errTooLong)
 	}
-	return c.fail(errWrongType)
+	return false
+}
+
+// bit lets miniredis answer SETBIT and GETBIT of a bit that a string may have.
+func bit(c *call) bool {
+	if n, ok := integer(c.args[2]); ok && n >= 8*longest {
+		return c.fail(errBitOffset)
+	}
+	return false
 }
