@@ -159,7 +159,11 @@ func (ix *index) next(ks *keyspace, r *history.Record, i int) {
 	if ks.shared[at] {
 		ks.sharing[i] = true
 	}
-	start := func() { ks.current[at] = append(was[:0], ix.start(ks, r, r.Owner, i)) }
+	start := func() *life {
+		l := ix.start(ks, r, r.Owner, i)
+		ks.current[at] = append(was[:0], l)
+		return l
+	}
 	switch r.Op {
 	case history.Granted:
 		if l != nil {
@@ -188,8 +192,7 @@ func (ix *index) next(ks *keyspace, r *history.Record, i int) {
 		}
 		if ix.takes(l, r, i) {
 			l.finish(r.T, taken, r.Client, i)
-			start()
-			heir := ks.current[at][0]
+			heir := start()
 			heir.holder, heir.handed = r.Client, true
 			return
 		}

@@ -31,26 +31,24 @@ const noBackOff = -1
 func newEnv(o *Open, process *impls.Process) *env {
 	e := &env{client: o.Client, seed: o.Seed, process: process}
 	if len(o.Redis.Sentinels) > 0 {
-		e.nodes = []impls.Redis{o.Redis.primary()}
+		e.nodes = []impls.Redis{redis.NewFailoverClient(o.Redis.options(o.Redis.Sentinels...).Failover())}
 		return e
 	}
 	for _, addr := range o.Redis.Nodes {
-		e.nodes = append(e.nodes, o.Redis.node(addr))
+		e.nodes = append(e.nodes, redis.NewClient(o.Redis.options(addr).Simple()))
 	}
 	return e
 }
 
 func (r Redis) timeout() time.Duration { return time.Duration(r.Timeout) * time.Millisecond }
 
-// retries is how often go-redis sends a command again, in its own words.
-func (r Redis) retries() int { return cmp.Or(r.Retries, -1) }
-
-// node returns the client of one node. It makes one attempt at a command, unless
-// more are asked for: a transparent retry is a fault of its own.
-func (r Redis) node(addr string) *redis.Client {
-	return redis.NewClient(&redis.Options{
-		Addr:            addr,
-		MaxRetries:      r.retries(),
+// options are those of a connection to the addresses. A client makes one attempt at a
+// command, unless more are asked for: a transparent retry is a fault of its own.
+func (r Redis) options(addrs ...string) *redis.UniversalOptions {
+	return &redis.UniversalOptions{
+		Addrs:           addrs,
+		MasterName:      r.Master,
+		MaxRetries:      cmp.Or(r.Retries, -1), // in go-redis' own words
 		MinRetryBackoff: noBackOff,
 		MaxRetryBackoff: noBackOff,
 		DialTimeout:     r.timeout(),
@@ -62,24 +60,7 @@ func (r Redis) node(addr string) *redis.Client {
 			Mode: maintnotifications.ModeDisabled,
 		},
 		Dialer: r.dial,
-	})
-}
-
-// primary returns the client that asks the Sentinels for the primary.
-func (r Redis) primary() *redis.Client {
-	return redis.NewFailoverClient(&redis.FailoverOptions{
-		MasterName:      r.Master,
-		SentinelAddrs:   slices.Clone(r.Sentinels),
-		MaxRetries:      r.retries(),
-		MinRetryBackoff: noBackOff,
-		MaxRetryBackoff: noBackOff,
-		DialTimeout:     r.timeout(),
-		ReadTimeout:     r.timeout(),
-		WriteTimeout:    r.timeout(),
-		DialerRetries:   1,
-		DisableIdentity: true,
-		Dialer:          r.dial,
-	})
+	}
 }
 
 // dial goes where Addresses says in place of the address.

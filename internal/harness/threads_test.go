@@ -60,35 +60,18 @@ func (g *guard) Release(ctx context.Context, l impls.Lease) error {
 // oneOwner has one owner for a process, and behind a mutex takes the key over that this
 // has left there, as RedisLockRegistry of spring-integration does.
 var oneOwner = made(func(*impls.Traits) {}, func(_ impls.Lock, e impls.Env, cfg impls.Config) impls.Lock {
-	process := e.Process()
-	l := &registered{e.Redis(), impls.Shared(process, "owner", e.Token), cfg}
-	return &guard{l, impls.Shared(process, "mutex", func() chan struct{} { return make(chan struct{}, 1) })}
+	owner := impls.Shared(e.Process(), "owner", e.Token)
+	l := newVariant(parts{take: takeIdempotent, give: giveEval}, ownedByProcess{e, owner}, cfg)
+	return &guard{l, impls.Shared(e.Process(), "mutex", func() chan struct{} { return make(chan struct{}, 1) })}
 })
 
-type registered struct {
-	client impls.Redis
-	owner  string
-	cfg    impls.Config
+// ownedByProcess is the world of a thread whose tokens are its process's owner.
+type ownedByProcess struct {
+	impls.Env
+	owner string
 }
 
-func (r *registered) Acquire(ctx context.Context) (impls.Lease, error) {
-	var start time.Time
-	err := impls.Poll(ctx, r.cfg.Wait, 100*time.Millisecond, func(ctx context.Context) (bool, error) {
-		start = time.Now()
-		return idempotent.Run(ctx, r.client, []string{r.cfg.Key}, r.owner, r.cfg.TTL.Milliseconds()).Bool()
-	})
-	return impls.Lease{Owner: r.owner, Until: start.Add(r.cfg.TTL - impls.Precision)}, err
-}
-
-func (r *registered) Release(ctx context.Context, l impls.Lease) error {
-	had, err := r.client.Eval(ctx, giveSource, []string{r.cfg.Key}, r.owner).Bool()
-	if err == nil && !had {
-		return impls.ErrNotHeld
-	}
-	return err
-}
-
-func (r *registered) Close() error { return nil }
+func (o ownedByProcess) Token() string { return o.owner }
 
 // A thread that takes over what a lost release of its process has left there has the
 // lock. It has lost it when that release was only late.

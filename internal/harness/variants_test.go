@@ -57,16 +57,18 @@ func variants() []impls.Version {
 		}
 		all = append(all, impls.Version{
 			Name: "variant/" + v.name, Traits: traits,
-			New: func(e impls.Env, c impls.Config) (impls.Lock, error) {
-				made := &variant{parts: v.how, env: e, cfg: c, dice: e.Rand("back-off"), keepers: map[string]func(){}}
-				if made.give == nil {
-					made.give = giveScript
-				}
-				return made, nil
-			},
+			New: func(e impls.Env, c impls.Config) (impls.Lock, error) { return newVariant(v.how, e, c), nil },
 		})
 	}
 	return all
+}
+
+func newVariant(how parts, e impls.Env, c impls.Config) *variant {
+	made := &variant{parts: how, env: e, cfg: c, dice: e.Rand("back-off"), keepers: map[string]func(){}}
+	if made.give == nil {
+		made.give = giveScript
+	}
+	return made
 }
 
 func (v *variant) Acquire(ctx context.Context) (impls.Lease, error) {

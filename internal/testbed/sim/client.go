@@ -229,16 +229,33 @@ func (c *client) join(cfg impls.Config) {
 	c.single = c.nodes[0]
 }
 
-// retries is how often go-redis sends a command again, in its own words.
-func (c *client) retries() int {
-	if n := c.world.spec.Retries; n > 0 {
-		return n
-	}
-	return -1
-}
-
 // noBackOff keeps go-redis from waiting for a random time between retries.
 const noBackOff = -1
+
+// dialer makes a connection, as go-redis asks for it.
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+// options are those of the real go-redis client over the simulated network, set up so
+// that one command is one attempt: a transparent retry is a fault of its own.
+func (c *client) options(dial dialer, addrs ...string) *redis.UniversalOptions {
+	return &redis.UniversalOptions{
+		Addrs:           addrs,
+		MasterName:      MasterName,
+		MaxRetries:      cmp.Or(c.world.spec.Retries, -1), // in go-redis' own words
+		MinRetryBackoff: noBackOff,
+		MaxRetryBackoff: noBackOff,
+		PoolSize:        poolSize,
+		// the buffers of a connection are most of what a run allocates
+		ReadBufferSize:  bufferSize,
+		WriteBufferSize: bufferSize,
+		DialerRetries:   1,
+		DisableIdentity: true,
+		MaintNotificationsConfig: &maintnotifications.Config{
+			Mode: maintnotifications.ModeDisabled,
+		},
+		Dialer: dial,
+	}
+}
 
 // connectByName returns go-redis' client that asks the Sentinels for the primary.
 // Unlike the others it runs something in the background, and is closed at the end.
@@ -247,19 +264,8 @@ func (c *client) connectByName() *redis.Client {
 	for _, s := range c.world.watch {
 		addrs = append(addrs, s.addr)
 	}
-	r := redis.NewFailoverClient(&redis.FailoverOptions{
-		MasterName:      MasterName,
-		SentinelAddrs:   addrs,
-		MaxRetries:      c.retries(),
-		MinRetryBackoff: noBackOff,
-		MaxRetryBackoff: noBackOff,
-		PoolSize:        poolSize,
-		ReadBufferSize:  bufferSize,
-		WriteBufferSize: bufferSize,
-		DialerRetries:   1,
-		DisableIdentity: true,
-		Dialer:          func(ctx context.Context, _, address string) (net.Conn, error) { return c.reach(ctx, address) },
-	})
+	dial := func(ctx context.Context, _, address string) (net.Conn, error) { return c.reach(ctx, address) }
+	r := redis.NewFailoverClient(c.options(dial, addrs...).Failover())
 	c.hang = r.Close
 	return r
 }
@@ -278,29 +284,14 @@ const bufferSize = 1 << 10
 // timer from a sync.Pool of the whole process, which is fatal across bubbles.
 const poolSize = 200
 
-// connect returns the real go-redis client over the simulated network, set up so
-// that one command is one attempt: a transparent retry is a fault of its own.
+// connect returns go-redis' client of one node.
 func (c *client) connect(name string) *redis.Client {
 	n := c.world.nodes[name]
 	l := c.world.links[linkKey{c.name, name}]
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return l.dial(ctx, n) }
 	// it is never closed: it runs nothing in the background, and code that goes on
 	// after the end must reach the network to be ended there
-	return redis.NewClient(&redis.Options{
-		Addr:            n.addr,
-		MaxRetries:      c.retries(),
-		MinRetryBackoff: noBackOff,
-		MaxRetryBackoff: noBackOff,
-		PoolSize:        poolSize,
-		// the buffers of a connection are most of what a run allocates
-		ReadBufferSize:  bufferSize,
-		WriteBufferSize: bufferSize,
-		DialerRetries:   1,
-		DisableIdentity: true,
-		MaintNotificationsConfig: &maintnotifications.Config{
-			Mode: maintnotifications.ModeDisabled,
-		},
-		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return l.dial(ctx, n) },
-	})
+	return redis.NewClient(c.options(dial, n.addr).Simple())
 }
 
 // Context implements testbed.Client.
