@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -229,10 +230,26 @@ func setRange(c *call) bool {
 	return false
 }
 
-// bit lets miniredis answer SETBIT and GETBIT of a bit that a string may have.
+// bit lets miniredis answer SETBIT and GETBIT of a bit that a string may have. It
+// would take a string whose bit is set to what it is for one that has changed, and a
+// watched key for touched.
 func bit(c *call) bool {
-	if n, ok := integer(c.args[2]); ok && n >= 8*longest {
+	n, ok := integer(c.args[2])
+	if ok && n >= 8*longest {
 		return c.fail(errBitOffset)
 	}
-	return false
+	if !ok || n < 0 || c.name != "SETBIT" || c.key() != "string" {
+		return false
+	}
+	value, err := c.db().Get(c.args[1])
+	if err != nil {
+		panic(err) // it is a string
+	}
+	at := int(n / 8)
+	if at >= len(value) || strconv.Itoa(int(value[at]>>(7-n%8)&1)) != c.args[3] {
+		return false
+	}
+	c.unchanged = true
+	c.peer.WriteInt(int(c.args[3][0] - '0'))
+	return true
 }

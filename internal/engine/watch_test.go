@@ -8,6 +8,7 @@ func TestWatchedKeysAreTouchedAsInRedis(t *testing.T) {
 	for _, args := range [][]string{
 		{"SET", "s1", "v"}, {"SET", "s1", "v", "NX"}, {"SET", "s1", "v", "XX", "KEEPTTL"}, {"GETSET", "s1", "v"}, {"GETDEL", "s1"},
 		{"GETEX", "s1", "PX", "5000"}, {"GETEX", "s1", "PERSIST"}, {"GETEX", "s1"}, {"APPEND", "s1", ""}, {"SETRANGE", "s1", "0", ""},
+		{"SETBIT", "s1", "0", "0"}, {"SETBIT", "s1", "0", "1"}, {"SETBIT", "s1", "1", "1"}, {"SETBIT", "s1", "7", "0"}, {"SETBIT", "s1", "8", "0"}, {"SETBIT", "none", "0", "0"}, {"SETBIT", "h1", "0", "0"}, {"SETBIT", "s1", "0", "2"}, {"SETBIT", "s1", "0", "00"},
 		{"MSETNX", "s1", "1"}, {"MSET", "s1", "v"}, {"INCRBY", "s2", "0"}, {"INCRBYFLOAT", "s2", "0"},
 		{"PERSIST", "s1"}, {"PERSIST", "h1"}, {"EXPIRE", "s1", "100"}, {"EXPIRE", "h1", "100", "XX"}, {"PEXPIRE", "s1", "0"}, {"EXPIRE", "none", "1"},
 		{"DEL", "s1"}, {"DEL", "none"}, {"UNLINK", "s1"}, {"RENAME", "s1", "s1"}, {"RENAME", "s1", "none"}, {"COPY", "s1", "none"}, {"COPY", "s1", "s2", "REPLACE"},
