@@ -2,10 +2,14 @@ package history_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -352,6 +356,79 @@ func TestRecorderTellsOfAFullDisk(t *testing.T) {
 	}
 	if _, err := history.NewRecorder(&bytes.Buffer{}, history.Header{}); err == nil {
 		t.Error("NewRecorder takes an empty header")
+	}
+}
+
+// Whatever comes no later than the recorder allows is written in order, by time,
+// then source, then as it came.
+func TestRecorderTakesLateRecords(t *testing.T) {
+	const lag = 10
+	rng := rand.New(rand.NewPCG(1, 0))
+	for range 200 {
+		var file bytes.Buffer
+		r, err := history.NewRecorder(&file, header(), history.Late(lag))
+		if err != nil {
+			t.Fatal(err)
+		}
+		newest := time.Duration(0)
+		for i := range 50 {
+			at := max(newest+time.Duration(rng.IntN(2*lag)-lag), 0)
+			newest = max(newest, at)
+			source := string('a' + rune(rng.IntN(3)))
+			r.Add(source, history.Record{T: at, Who: source, Kind: history.Note, Op: "x", ID: i + 1})
+		}
+		h, _, err := r.Close(newest, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(h.Records); n != 51 || h.Records[50].Op != history.End {
+			t.Fatalf("%d records, the last of them %s", n, h.Records[n-1].Op)
+		}
+		if !slices.IsSortedFunc(h.Records[:50], func(a, b history.Record) int {
+			return cmp.Or(cmp.Compare(a.T, b.T), cmp.Compare(a.Who, b.Who), cmp.Compare(a.ID, b.ID))
+		}) {
+			t.Errorf("not in order: %v", h.Records)
+		}
+		if read, err := history.Decode(&file); err != nil || !slices.EqualFunc(read.Records, h.Records, func(a, b history.Record) bool { return a.ID == b.ID }) {
+			t.Errorf("the file says otherwise (%v)", err)
+		}
+	}
+}
+
+func TestRecorderRefusesWhatIsTooLate(t *testing.T) {
+	tests := []struct {
+		name  string
+		lag   time.Duration
+		flush bool
+		at    time.Duration // after a record at 100
+		ok    bool
+	}{
+		{"of the same instant", 0, false, 100, true},
+		{"of an instant before", 0, false, 99, false},
+		{"as late as allowed", 10, false, 90, true},
+		{"later than allowed", 10, false, 89, false},
+		{"from before what was written", 10, true, 99, false},
+		{"with what was written", 10, true, 100, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := history.NewRecorder(io.Discard, header(), history.Late(tt.lag))
+			if err != nil {
+				t.Fatal(err)
+			}
+			note := func(at time.Duration) { r.Add("a", history.Record{T: at, Who: "a", Kind: history.Note, Op: "x"}) }
+			note(100)
+			if tt.flush {
+				if err := r.Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			note(tt.at)
+			h, _, err := r.Close(200, "")
+			if (err == nil) != tt.ok || h.Complete != tt.ok {
+				t.Errorf("Close = complete %t, %v; want it to be well: %t", h.Complete, err, tt.ok)
+			}
+		})
 	}
 }
 

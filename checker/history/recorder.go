@@ -2,13 +2,16 @@ package history
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash"
 	"io"
+	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -17,18 +20,28 @@ import (
 //
 // Records of one instant may be added by several goroutines in any order. The
 // recorder sorts them by source, so that equal runs give equal files: it holds
-// back the records of the newest instant until a later one arrives, or Flush.
+// back the records of the newest instant until a later one arrives, or Flush. Where
+// records may come late (Late), it holds back those of so long a time.
 type Recorder struct {
+	lag time.Duration
+
 	mu      sync.Mutex
 	out     *bufio.Writer
 	sum     hash.Hash
 	line    []byte    // the newest, to be used again
-	pending []pending // of one instant
+	pending []pending // not written yet
 	seq     int
+	newest  time.Duration // the instant of the newest record
 	settled time.Duration // the instant of the newest record that was written
 	history History
 	err     error
 }
+
+// Option changes a Recorder.
+type Option func(*Recorder)
+
+// Late lets records arrive by up to d after newer ones. Without it none may.
+func Late(d time.Duration) Option { return func(r *Recorder) { r.lag = d } }
 
 type pending struct {
 	source string
@@ -46,11 +59,14 @@ const usual = 192
 
 // NewRecorder writes the header to w, at once, and returns a recorder for the
 // run. The error is a header that is not valid or a write that failed.
-func NewRecorder(w io.Writer, h Header) (*Recorder, error) {
+func NewRecorder(w io.Writer, h Header, opts ...Option) (*Recorder, error) {
 	if err := h.Validate(); err != nil {
 		return nil, err
 	}
 	r := &Recorder{sum: sha256.New(), history: History{Header: h, Records: make([]Record, 0, usual)}}
+	for _, o := range opts {
+		o(r)
+	}
 	r.out = bufio.NewWriterSize(io.MultiWriter(w, r.sum), bufferSize)
 	b, err := json.Marshal(h)
 	if err != nil {
@@ -63,46 +79,60 @@ func NewRecorder(w io.Writer, h Header) (*Recorder, error) {
 
 // Add takes a record of the given source: whoever adds records one after the
 // other. Two goroutines that may add at the same instant need two sources; the
-// names decide the order within the instant. A record that is older than one
-// that was already written is an error that Close returns.
+// names decide the order within the instant. A record that is later than the
+// recorder allows, or older than one that was already written, is an error that
+// Close returns.
 func (r *Recorder) Add(source string, rec Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	newest := r.newest()
-	if rec.T < newest {
-		r.fail(fmt.Errorf("history: %s of %s at %v arrives after %v was recorded", rec.Op, rec.Who, rec.T, newest))
+	if rec.T < max(r.newest-r.lag, r.settled) {
+		r.fail(fmt.Errorf("history: %s of %s at %v arrives after %v was recorded", rec.Op, rec.Who, rec.T, r.newest))
 		return
 	}
-	if rec.T > newest {
-		r.settle()
+	if rec.T > r.newest {
+		r.newest = rec.T
+		r.settle(rec.T - r.lag - 1)
 	}
 	r.seq++
 	r.pending = append(r.pending, pending{source, r.seq, rec})
 }
 
-// settle writes the records of the pending instant in their order.
-func (r *Recorder) settle() {
-	if len(r.pending) > 1 {
-		slices.SortFunc(r.pending, func(a, b pending) int {
-			if a.source != b.source {
-				if a.source < b.source {
-					return -1
-				}
-				return 1
-			}
-			return a.seq - b.seq
-		})
+// settle writes the records up to the instant, and of it, in their order.
+func (r *Recorder) settle(upTo time.Duration) {
+	ready := 0
+	for i := range r.pending {
+		if r.pending[i].rec.T <= upTo {
+			ready++
+		}
 	}
-	if n := len(r.history.Records); n+len(r.pending) > cap(r.history.Records) {
+	if ready == 0 {
+		return
+	}
+	if len(r.pending) > 1 {
+		slices.SortFunc(r.pending, byTime)
+	}
+	if n := len(r.history.Records); n+ready > cap(r.history.Records) {
 		r.history.Records = slices.Grow(r.history.Records, n) // twofold: a record is large, and append would copy it more often
 	}
-	for i := range r.pending {
+	for i := range ready {
 		r.line = appendRecord(r.line[:0], &r.pending[i].rec)
 		r.write(r.line)
 		r.history.Records = append(r.history.Records, r.pending[i].rec)
 		r.settled = r.pending[i].rec.T
 	}
-	r.pending = r.pending[:0]
+	r.pending = slices.Delete(r.pending, 0, ready)
+}
+
+// byTime orders what is pending: those of one instant by their source.
+func byTime(a, b pending) int {
+	switch {
+	case a.rec.T != b.rec.T:
+		return cmp.Compare(a.rec.T, b.rec.T)
+	case a.source != b.source:
+		return strings.Compare(a.source, b.source)
+	default:
+		return a.seq - b.seq
+	}
 }
 
 func (r *Recorder) write(line []byte) {
@@ -115,22 +145,15 @@ func (r *Recorder) write(line []byte) {
 func (r *Recorder) Newest() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.newest()
-}
-
-func (r *Recorder) newest() time.Duration {
-	if len(r.pending) > 0 {
-		return r.pending[0].rec.T
-	}
-	return r.settled
+	return r.newest
 }
 
 // Flush hands everything that was added to the underlying writer. After it, a
-// record of the same instant may still be added.
+// record of the newest instant may still be added, and none from before.
 func (r *Recorder) Flush() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.settle()
+	r.settle(math.MaxInt64)
 	r.flush()
 	return r.err
 }
