@@ -47,12 +47,13 @@ var arrows = []arrow{
 	}},
 
 	{"internal/keyspace", []string{"checker/history", "internal/engine"}},
+	{"internal/resource", []string{"internal/testbed", "impls", "checker/history"}},
 	{"internal/testbed", []string{"impls", "faults", "checker/history"}},
 	{"internal/testbed/sim", []string{
-		"internal/testbed", "internal/testbed/sim/bubble", "impls", "faults", "checker/history", "internal/engine", "internal/keyspace", "internal/resp",
+		"internal/testbed", "internal/testbed/sim/bubble", "impls", "faults", "checker/history", "internal/engine", "internal/keyspace", "internal/resource", "internal/resp",
 	}},
 	{"internal/testbed/*", []string{
-		"internal/testbed", "impls", "faults", "checker/history", "internal/engine", "internal/keyspace", "internal/resp",
+		"internal/testbed", "impls", "faults", "checker/history", "internal/engine", "internal/keyspace", "internal/resource", "internal/resp",
 	}},
 	{"internal/harness", []string{"internal/testbed", "impls", "faults", "scenarios", "checker", "checker/history"}},
 

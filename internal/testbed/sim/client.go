@@ -16,6 +16,7 @@ import (
 
 	"lockpick/faults"
 	"lockpick/impls"
+	"lockpick/internal/resource"
 	"lockpick/internal/testbed"
 )
 
@@ -32,10 +33,11 @@ type process struct {
 // client is one thread of a simulated process. Its fields are guarded by world.mu
 // unless stated.
 type client struct {
+	resource.Remote
 	world    *world
 	name     string
 	process  *process
-	resource *resource // of the store
+	resource *resource.Resource // of the store
 	ctx      context.Context
 	end      context.CancelFunc
 	work     *rand.Rand // how exactly it sleeps; of the goroutine that works
@@ -70,9 +72,10 @@ type waiter struct {
 }
 
 // newClient makes a thread of a process.
-func newClient(p *process, name string, r *resource) *client {
+func newClient(p *process, name string, r *resource.Resource) *client {
 	ctx, end := context.WithCancel(p.world.ctx)
 	c := &client{world: p.world, name: name, process: p, resource: r, ctx: ctx, end: end}
+	c.Remote = resource.Remote{Client: name, Ask: c.askStore}
 	c.work = c.Rand("work")
 	p.threads = append(p.threads, c)
 	return c
@@ -384,4 +387,7 @@ func (e env) Token() string {
 	return token
 }
 
-var _ impls.Env = env{}
+var (
+	_ impls.Env      = env{}
+	_ testbed.Client = (*client)(nil)
+)

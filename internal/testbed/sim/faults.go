@@ -194,7 +194,7 @@ func (w *world) ForgetScripts(name string) error {
 // Partition implements faults.Partitioner.
 func (w *world) Partition(side []string) (func(), error) {
 	for _, name := range side {
-		if w.clients[name] == nil && w.hosts[name] == nil && name != w.store.name {
+		if w.clients[name] == nil && w.hosts[name] == nil && name != w.store.Name() {
 			return nil, fmt.Errorf("sim: there is no client or node %q", name)
 		}
 	}
@@ -203,7 +203,7 @@ func (w *world) Partition(side []string) (func(), error) {
 	var cut []*link
 	for _, l := range w.wired {
 		// the store is nobody's side of the lock's network unless it is named
-		if l.node == w.store.name && !slices.Contains(side, l.node) {
+		if l.node == w.store.Name() && !slices.Contains(side, l.node) {
 			continue
 		}
 		if slices.Contains(side, l.far) != slices.Contains(side, l.node) {

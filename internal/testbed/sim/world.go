@@ -10,6 +10,7 @@ import (
 	"lockpick/checker/history"
 	"lockpick/internal/engine"
 	"lockpick/internal/keyspace"
+	"lockpick/internal/resource"
 	"lockpick/internal/testbed"
 )
 
@@ -38,7 +39,7 @@ type world struct {
 	byAddr    map[string]*node
 	watch     []*sentinel
 	hosts     map[string]*host // nodes and Sentinels
-	store     *store
+	store     *resource.Store
 	links     map[linkKey]*link
 	wired     []*link // the links in the order of their numbers
 }
@@ -80,10 +81,10 @@ func newWorld(ctx context.Context, s testbed.Spec, engines []*engine.Engine) *wo
 		w.watch = append(w.watch, one)
 		w.hosts[name] = &one.host
 	}
-	w.store = newStore(w, s.Store)
+	w.store = resource.NewStore(s.Store, s.Fences, w.record)
 	hosts := slices.Concat([]string{s.Store}, s.Topology.Nodes, s.Topology.Sentinels)
 	for _, name := range s.Clients {
-		c := newClient(w.process(name), name, w.store.resource(s.Resources[name], s.Initial))
+		c := newClient(w.process(name), name, w.store.Resource(s.Resources[name], s.Initial))
 		w.clients[name] = c
 		for _, node := range hosts {
 			w.wireUp(c, name, node)
@@ -216,7 +217,7 @@ func (w *world) Look(text string) {
 				w.nodes[name].bear()
 			}
 		}
-		w.store.look(text)
+		w.store.Look(text)
 	})
 	<-done
 }
