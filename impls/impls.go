@@ -26,6 +26,10 @@ var (
 
 	// ErrNotHeld means that the lease was definitely no longer ours.
 	ErrNotHeld = errors.New("impls: not held")
+
+	// ErrPanicked means that the method panicked in the process that the lock lives
+	// in, where somebody else recovered. Nothing is known of what it did.
+	ErrPanicked = errors.New("impls: the lock panicked")
 )
 
 // Lock is one client's handle on one named lock. It is safe for concurrent use

@@ -348,6 +348,25 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A lock that panics does not take its process along.
+func TestPanic(t *testing.T) {
+	o, _ := describeLock(t, "throwing-release")
+	l := mustOpen(t, mustStart(t, "lockpick"), o)
+	lease, err := l.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Release(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Release(t.Context(), lease); !errors.Is(err, impls.ErrPanicked) || errors.Is(err, impls.ErrNotHeld) || !strings.HasPrefix(err.Error(), "panic: ") {
+		t.Errorf("the second Release = %v, want a panic", err)
+	}
+	if _, err := l.Acquire(t.Context()); err != nil {
+		t.Errorf("Acquire after the panic = %v", err)
+	}
+}
+
 // A client ends when its input does, and is killed if it does not.
 func TestStop(t *testing.T) {
 	tests := []struct {

@@ -110,6 +110,7 @@ const (
 	notAcquired = "not-acquired" // definitely not granted
 	notHeld     = "not-held"     // the lease was definitely no longer ours
 	unknown     = "unknown"      // it may have happened or not
+	panicked    = "panicked"     // the lock's method ended by a panic, or what the language has in its place
 	refused     = "refused"      // the request makes no sense to the client: nothing was tried
 )
 
@@ -117,6 +118,7 @@ const (
 var sentinel = map[string]error{
 	notAcquired: impls.ErrNotAcquired,
 	notHeld:     impls.ErrNotHeld,
+	panicked:    impls.ErrPanicked,
 }
 
 // failed tells what is known after an operation that returned err. Only the

@@ -121,7 +121,7 @@ func (s *server) begin(r request, came time.Time) {
 	s.calls[r.ID] = cancel
 	s.calling.Go(func() {
 		defer cancel()
-		answer := s.carryOut(ctx, r, came)
+		answer := s.recovered(ctx, r, came)
 		answer.ID = r.ID
 		s.mu.Lock()
 		delete(s.calls, r.ID)
@@ -141,6 +141,16 @@ func (s *server) write(r reply) {
 // refuse is the reply to a request that makes no sense.
 func refuse(format string, args ...any) reply {
 	return reply{Error: &failure{Class: refused, Text: fmt.Sprintf(format, args...)}}
+}
+
+// recovered is carryOut for a lock whose methods may panic.
+func (s *server) recovered(ctx context.Context, r request, came time.Time) (answer reply) {
+	defer func() {
+		if v := recover(); v != nil {
+			answer = reply{Error: &failure{Class: panicked, Text: fmt.Sprintf("panic: %v", v)}}
+		}
+	}()
+	return s.carryOut(ctx, r, came)
 }
 
 // carryOut does what the request asks for. came is when it was read.

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 
+	"lockpick/impls"
 	"lockpick/internal/testbed"
 )
 
@@ -41,10 +42,11 @@ func (p *panicked) text() string {
 	}
 }
 
-// isPanic reports whether an error is a panic of the lock.
+// isPanic reports whether an error is a panic of the lock, here or in the client's
+// own process.
 func isPanic(err error) bool {
 	var p *panicked
-	return errors.As(err, &p)
+	return errors.As(err, &p) || errors.Is(err, impls.ErrPanicked)
 }
 
 // call calls a method of the lock. A panic is its error.
