@@ -33,7 +33,7 @@ func newAnswers() map[string]func(*call) bool {
 		"LPOP": listPop, "RPOP": listPop, "LINDEX": listIndex, "LSET": listIndex, "LMOVE": listMove, "RPOPLPUSH": listMove,
 		"LINSERT": listInsert, "LPOS": listPositions, "LREM": listRemove,
 		"SADD": setChange, "SREM": setChange, "SMOVE": setMove,
-		"SINTER": asSet, "SUNION": asSet, "SDIFF": asSet,
+		"SINTER": combine, "SUNION": combine, "SDIFF": combine,
 		"ZADD": zAdd, "ZINCRBY": zAdd, "ZSCORE": zScore, "ZMSCORE": zScore, "ZPOPMIN": zPop, "ZPOPMAX": zPop,
 		"ZCOUNT": zCount, "ZRANGE": zRange, "ZREVRANGE": zRange, "ZRANGEBYSCORE": zRange, "ZREVRANGEBYSCORE": zRange,
 

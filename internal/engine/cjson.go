@@ -109,15 +109,15 @@ func encodeString(b *strings.Builder, s string) {
 func encodeTable(b *strings.Builder, t *lua.LTable, null *lua.LUserData, depth int) error {
 	longest, count := 0, 0
 	array := true
-	t.ForEach(func(k, _ lua.LValue) {
+	for k := range fields(t) {
 		n, ok := k.(lua.LNumber)
 		if !ok || n < 1 || n != lua.LNumber(int(n)) {
 			array = false
-			return
+			break
 		}
 		count++
 		longest = max(longest, int(n))
-	})
+	}
 	const sparse, safe = 2, 10 // defaults of cjson
 	if array && longest > safe && longest > count*sparse {
 		return cannotSerialise(" table: excessively sparse array")
@@ -132,13 +132,9 @@ func encodeTable(b *strings.Builder, t *lua.LTable, null *lua.LUserData, depth i
 		b.WriteByte(']')
 		return nil
 	}
-	var failure error
 	b.WriteByte('{')
 	first := true
-	t.ForEach(func(k, v lua.LValue) {
-		if failure != nil {
-			return
-		}
+	for k, v := range fields(t) {
 		if !first {
 			b.WriteByte(',')
 		}
@@ -149,14 +145,15 @@ func encodeTable(b *strings.Builder, t *lua.LTable, null *lua.LUserData, depth i
 		case lua.LString:
 			encodeString(b, string(k))
 		default:
-			failure = cannotSerialise(" table: table key must be a number or string")
-			return
+			return cannotSerialise(" table: table key must be a number or string")
 		}
 		b.WriteByte(':')
-		failure = encodeJSON(b, v, null, depth)
-	})
+		if err := encodeJSON(b, v, null, depth); err != nil {
+			return err
+		}
+	}
 	b.WriteByte('}')
-	return failure
+	return nil
 }
 
 func decodeJSON(l *lua.LState, text string, null *lua.LUserData) (lua.LValue, error) {

@@ -272,12 +272,30 @@ func normal(args []string, queue [][]string, reply string) string {
 		return "$some key\r\n"
 	case name == "SCAN" && strings.HasPrefix(reply, "*2\r\n$1\r\n0\r\n"):
 		return sorted(strings.TrimPrefix(reply, "*2\r\n$1\r\n0\r\n"), 1)
-	case name == "EVAL" && strings.Contains(args[1], "'hgetall', KEYS[1])"), name == "EVALSHA" && strings.HasPrefix(reply, "*4"):
-		return sorted(reply, 2)
+	case name == "EVAL" || name == "EVALSHA":
+		if each := scattered(args[1]); each > 0 {
+			return sorted(reply, each)
+		}
 	case unordered[name] > 0:
 		return sorted(reply, unordered[name])
 	}
 	return reply
+}
+
+// scattered says how many elements of a script's answer make one, of which Redis
+// promises no order; 0 when it promises one. The script may be given by its SHA-1.
+func scattered(script string) int {
+	for _, body := range allBodies {
+		if body != script && !strings.EqualFold(sha1Hex(body), script) {
+			continue
+		}
+		for name, each := range unordered {
+			if strings.HasSuffix(body, fmt.Sprintf("return redis.call('%s', KEYS[1])", strings.ToLower(name))) {
+				return each
+			}
+		}
+	}
+	return 0
 }
 
 // lives are the commands that say how long a key lives.

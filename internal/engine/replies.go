@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"iter"
 	"math"
 
 	"github.com/alicebob/miniredis/v2/server"
@@ -57,10 +58,15 @@ func (s *scripts) writeTable(c *server.Peer, t *lua.LTable) {
 		}
 	} else if m, ok := field[*lua.LTable](t, "map"); ok {
 		c.WriteMapLen(size(m))
-		m.ForEach(func(k, v lua.LValue) { s.write(c, k); s.write(c, v) })
+		for k, v := range fields(m) {
+			s.write(c, k)
+			s.write(c, v)
+		}
 	} else if m, ok := field[*lua.LTable](t, "set"); ok {
 		c.WriteSetLen(size(m))
-		m.ForEach(func(k, _ lua.LValue) { s.write(c, k) })
+		for k := range fields(m) {
+			s.write(c, k)
+		}
 	} else {
 		n := 0
 		for t.RawGetInt(n+1) != lua.LNil {
@@ -81,6 +87,18 @@ func field[T lua.LValue](t *lua.LTable, name string) (T, bool) {
 
 func size(t *lua.LTable) int {
 	n := 0
-	t.ForEach(func(lua.LValue, lua.LValue) { n++ })
+	for range fields(t) {
+		n++
+	}
 	return n
+}
+
+// fields are the keys and values of a table in the order in which they were put
+// into it. The table's own ForEach has none.
+func fields(t *lua.LTable) iter.Seq2[lua.LValue, lua.LValue] {
+	return func(yield func(k, v lua.LValue) bool) {
+		for k, v := t.Next(lua.LNil); k != lua.LNil && yield(k, v); {
+			k, v = t.Next(k)
+		}
+	}
 }

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"bufio"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/alicebob/miniredis/v2/server"
@@ -36,21 +38,42 @@ func setMove(c *call) bool {
 	return true
 }
 
-// asSet lets miniredis answer a command and makes its array a set, as RESP3 has
-// them.
-func asSet(c *call) bool {
-	if !c.peer.Resp3 {
-		return false
-	}
+// combine lets miniredis answer SINTER, SUNION or SDIFF and puts the members into
+// order, which there follows from nothing. In RESP3 they are a set.
+func combine(c *call) bool {
 	var b replyBuffer
 	twin := server.NewPeer(bufio.NewWriter(&b))
-	twin.Ctx, twin.Resp3 = c.peer.Ctx, true
+	twin.Ctx, twin.Resp3 = c.peer.Ctx, c.peer.Resp3
 	c.engine.toMiniredis(twin, c.args)
 	twin.Flush()
-	reply := string(b.bytes)
-	if rest, ok := strings.CutPrefix(reply, "*"); ok {
-		reply = "~" + rest
+	if b.bytes[0] == '-' {
+		c.peer.WriteRaw(string(b.bytes))
+		return true
 	}
-	c.peer.WriteRaw(reply)
+	members := bulks(b.bytes)
+	slices.Sort(members)
+	if c.peer.Resp3 {
+		c.peer.WriteSetLen(len(members))
+	} else {
+		c.peer.WriteLen(len(members))
+	}
+	for _, m := range members {
+		c.peer.WriteBulk(m)
+	}
 	return true
+}
+
+// bulks returns the elements of an array or a set of strings.
+func bulks(reply []byte) []string {
+	var all []string
+	for _, rest, more := strings.Cut(string(reply), "\r\n$"); more; {
+		head, body, _ := strings.Cut(rest, "\r\n")
+		n, err := strconv.Atoi(head)
+		if err != nil {
+			panic(err) // miniredis has written it
+		}
+		all = append(all, body[:n])
+		rest, more = strings.CutPrefix(body[n:], "\r\n$")
+	}
+	return all
 }
