@@ -50,6 +50,7 @@ type app struct {
 	format  string
 	lang    string
 	testbed string
+	scale   float64
 	jobs    int
 	guard   time.Duration
 	full    bool
@@ -58,7 +59,7 @@ type app struct {
 
 // execute runs the command line and returns the exit status.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	a := &app{out: stdout, err: stderr, files: map[string]file{}}
+	a := &app{out: stdout, err: stderr, files: map[string]file{}, testbed: simulated, scale: defaultScale}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -17,7 +16,6 @@ import (
 	"lockpick/impls"
 	"lockpick/internal/harness"
 	"lockpick/internal/testbed"
-	"lockpick/internal/testbed/sim"
 	"lockpick/reports"
 	"lockpick/scenarios"
 )
@@ -43,7 +41,7 @@ type batch struct {
 func (b *batch) plan(vs []impls.Version, seed uint64, seeds int) (jobs []job, skipped []reports.Skip) {
 	for _, sc := range b.scenarios {
 		for _, v := range vs {
-			if reason := harness.Skip(sc, v); reason != "" {
+			if reason := b.skip(sc, v); reason != "" {
 				skipped = append(skipped, reports.Skip{Scenario: sc.Name, Version: v.Name, Reason: reason})
 				continue
 			}
@@ -146,7 +144,7 @@ func (b *batch) one(ctx context.Context, j job) (reports.Run, error) {
 }
 
 func (b *batch) do(ctx context.Context, j job, history io.Writer) (*harness.Outcome, error) {
-	return harness.Do(ctx, harness.Setup{Scenario: j.scenario, Version: j.version, Testbed: b.testbed, Seed: j.seed, History: history})
+	return harness.Do(ctx, harness.Setup{Scenario: j.scenario, Version: j.version, Testbed: b.testbed, Seed: j.seed, Scale: b.app.scaleOf(j.scenario), History: history})
 }
 
 // watched remembers the first error of its Writer.
@@ -163,14 +161,6 @@ func (w *watched) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// workers is how many runs go on at a time.
-func (a *app) workers() int {
-	if a.jobs > 0 {
-		return a.jobs
-	}
-	return runtime.GOMAXPROCS(0)
-}
-
 // progress is drawn on a terminal only, for work that takes long enough.
 func (a *app) progress(n int) *pb.ProgressBar {
 	bar := pb.Simple.New(n).SetWriter(a.err).Set(pb.CleanOnFinish, true)
@@ -181,7 +171,7 @@ func (a *app) progress(n int) *pb.ProgressBar {
 }
 
 // newBatch prepares the output directory, before anything runs.
-func (a *app) newBatch(scs []*scenarios.Scenario) (*batch, error) {
+func (a *app) newBatch(ctx context.Context, scs []*scenarios.Scenario) (*batch, error) {
 	dir, err := outputDir(a.dir)
 	if err != nil {
 		return nil, err
@@ -194,10 +184,9 @@ func (a *app) newBatch(scs []*scenarios.Scenario) (*batch, error) {
 	if err := forgetSummary(dir); err != nil {
 		return nil, err
 	}
-	// virtual time that stands still cannot be stopped from within the process
-	spins := func(err error) {
-		fmt.Fprintf(a.err, "lockpick: %v; the history so far is in %s\n", err, dir)
-		os.Exit(statusFailed)
+	bed, err := a.newTestbed(ctx, dir)
+	if err != nil {
+		return nil, err
 	}
-	return &batch{app: a, dir: dir, scenarios: scs, testbed: sim.New(sim.WithGuard(a.guard, spins))}, nil
+	return &batch{app: a, dir: dir, scenarios: scs, testbed: bed}, nil
 }

@@ -34,10 +34,11 @@ func (a *app) outFlags(cmd *cobra.Command) {
 func (a *app) runFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.Uint64Var(&a.seed, "seed", 1, "what chance follows from; the same seed gives the same history")
-	f.StringVar(&a.testbed, "testbed", "sim", "what to run on: sim")
+	f.StringVar(&a.testbed, "testbed", simulated, "what to run on: "+strings.Join(testbeds, " or "))
+	f.Float64Var(&a.scale, "time-scale", defaultScale, "what the times of a scenario are multiplied by on real servers; more where they would become too short")
 	f.StringSlice("impl", nil, "versions to run, separated by commas (default all)")
 	f.StringSlice("check", nil, "checks to judge by, separated by commas, or all (default those of the scenario)")
-	f.IntVar(&a.jobs, "jobs", 0, "how many runs go on at a time; 0 is one per core")
+	f.IntVar(&a.jobs, "jobs", 0, "how many runs go on at a time; 0 is one per core, and four on real servers")
 	a.outFlags(cmd)
 }
 
@@ -57,8 +58,10 @@ func (a *app) checkFlags() error {
 		return unknown("format", a.format, formats, "--format "+strings.Join(formats, " or --format "))
 	case a.lang != "en" && a.lang != "zh":
 		return usagef("--lang %q is neither en nor zh", a.lang)
-	case a.testbed != "sim":
-		return usagef("--testbed %q is not available; the one there is is sim", a.testbed)
+	case !slices.Contains(testbeds, a.testbed):
+		return unknown("testbed", a.testbed, testbeds, "--testbed "+strings.Join(testbeds, " or --testbed "))
+	case !(a.scale > 0 && a.scale <= 1):
+		return usagef("--time-scale %v is not above 0 and at most 1", a.scale)
 	case a.seeds < 1:
 		return usagef("--seeds %d would run nothing; it counts from 1", a.seeds)
 	case uint64(a.seeds-1) > math.MaxUint64-a.seed:

@@ -20,6 +20,9 @@ It exits 0 only when everything is as expected.`,
 		Example: `  lockpick matrix
   lockpick matrix gc-pause clock-jump-single --impl watchdog,redsync`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if twice && a.testbed != simulated {
+				return usagef("--twice is for the simulator: a run on real servers is never the same twice")
+			}
 			vs, b, err := a.prepare(cmd, args)
 			if err != nil {
 				return err
@@ -78,6 +81,6 @@ func (a *app) prepare(cmd *cobra.Command, args []string) ([]impls.Version, *batc
 			s.Checks = checks // what the scenario does not expect must hold
 		}
 	}
-	b, err := a.newBatch(scs)
+	b, err := a.newBatch(cmd.Context(), scs)
 	return vs, b, err
 }

@@ -125,14 +125,25 @@ func several(wrong []error) error {
 	return wrong[0]
 }
 
-// again is the command that runs a scenario of a file again; "" leaves it to the
-// report, which knows those of the catalogue.
+// again is the command that runs a scenario again; "" leaves it to the report,
+// which knows how those of the catalogue are simulated.
 func (a *app) again(scenario, version string, seed uint64) string {
 	f, ok := a.files[scenario]
-	if !ok {
+	what := scenario
+	switch {
+	case ok:
+		what = quote(f.path)
+	case a.testbed == simulated:
 		return ""
 	}
-	return fmt.Sprintf("lockpick run %s --impl %s --seed %d", quote(f.path), version, seed)
+	text := fmt.Sprintf("lockpick run %s --impl %s --seed %d", what, version, seed)
+	if a.testbed != simulated {
+		text += " --testbed " + a.testbed
+	}
+	if a.testbed != simulated && a.scale != defaultScale {
+		text += fmt.Sprintf(" --time-scale %v", a.scale)
+	}
+	return text
 }
 
 // quote makes one word of a path for a shell.

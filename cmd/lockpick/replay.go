@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -55,9 +56,10 @@ func (a *app) replay(cmd *cobra.Command, path string) error {
 		return usagef("%s: %w", path, err)
 	}
 	head := h.Header
-	if head.Testbed != a.testbed {
-		return usagef("%s was recorded on testbed %q, which is not available; the one there is is %s", path, head.Testbed, a.testbed)
+	if !slices.Contains(testbeds, head.Testbed) {
+		return usagef("%s was recorded on testbed %q, which is not available; there is %s", path, head.Testbed, strings.Join(testbeds, " and "))
 	}
+	a.testbed, a.scale = head.Testbed, head.TimeScale
 	sc, err := a.savedScenario(path, head.Scenario)
 	if err != nil {
 		return err
@@ -66,11 +68,11 @@ func (a *app) replay(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	b, err := a.newBatch([]*scenarios.Scenario{sc})
+	b, err := a.newBatch(cmd.Context(), []*scenarios.Scenario{sc})
 	if err != nil {
 		return err
 	}
-	b.twice, b.keep = true, true
+	b.twice, b.keep = a.testbed == simulated, true
 	jobs, skipped := b.plan(vs, head.Seed, 1)
 	s, err := b.run(cmd.Context(), jobs, skipped)
 	if err != nil {
@@ -80,7 +82,7 @@ func (a *app) replay(cmd *cobra.Command, path string) error {
 	if err := a.tell(s, b.scenarios, true); err != nil {
 		return err
 	}
-	if a.format == "text" && len(s.Runs) == 1 {
+	if a.format == "text" && len(s.Runs) == 1 && a.testbed == simulated {
 		a.compare(h, sum, s.Runs[0], path)
 	}
 	return nil

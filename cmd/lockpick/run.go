@@ -18,7 +18,8 @@ func (a *app) runCommand() *cobra.Command {
 names, and tells each run: who did what when, what became of the key, which
 commands were on the wire, which fault struck, and why the verdict is what it is.
 Without --impl, with several seeds, or with --brief, each run is one line.
-Every run is carried out twice, to see that equal seeds give equal histories.`,
+In the simulator every run is carried out twice, to see that equal seeds give
+equal histories.`,
 		Example: `  lockpick run delete-other --impl setnx-ex
   lockpick run gc-pause --impl redsync --seed 7 --full
   lockpick run my-scenario.yaml --impl lua-release,watchdog --seeds 100`,
@@ -33,7 +34,7 @@ Every run is carried out twice, to see that equal seeds give equal histories.`,
 			if err != nil {
 				return err
 			}
-			b.twice = true
+			b.twice = a.testbed == simulated
 			b.keep = cmd.Flags().Changed("impl") && a.seeds == 1 && !a.brief
 			jobs, skipped := b.plan(vs, a.seed, a.seeds)
 			s, err := b.run(cmd.Context(), jobs, skipped)

@@ -35,7 +35,7 @@ func (c *client) changing(ctx context.Context) {
 	op := c.invoke(history.Record{Op: history.Change, Value: history.Int(delta), Text: id})
 	err := c.strategy.Change(ctx, id, delta)
 	for try := 1; try < changeTries && outcome(history.Change, err) == history.Unknown; try++ {
-		if !c.sleep(ctx, changePause) {
+		if !c.sleep(ctx, c.run.scaled(changePause)) {
 			break
 		}
 		err = c.strategy.Change(ctx, id, delta)

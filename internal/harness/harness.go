@@ -10,6 +10,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type Setup struct {
 	Version  impls.Version
 	Testbed  testbed.Testbed
 	Seed     uint64
+	Scale    float64   // what the scenario's times are multiplied by; 0 is 1
 	History  io.Writer // where the history goes, as it happens
 }
 
@@ -56,16 +58,18 @@ const (
 // a history that cannot be written, a fault that this testbed cannot do, a
 // testbed that failed. Whatever the lock does is part of the outcome.
 func Do(ctx context.Context, s Setup) (*Outcome, error) {
+	s.Scale = cmp.Or(s.Scale, 1)
+	s.Scenario = s.Scenario.Scaled(s.Scale)
 	r := &run{Setup: s, steps: steps(s.Scenario, s.Version)}
 	r.cancels = slices.ContainsFunc(r.steps, func(s faults.Step) bool { return s.Fault.Name() == faults.Cancel{}.Name() })
-	rec, err := history.NewRecorder(s.History, header(s))
+	rec, err := history.NewRecorder(s.History, header(s), history.Late(s.Testbed.Lag()))
 	if err != nil {
 		return nil, fmt.Errorf("harness: begin the history: %w", err)
 	}
 	r.rec = rec
 	spec := testbed.Spec{
+		Need:      Need(s.Scenario, s.Version),
 		Name:      s.Scenario.Name + " with " + s.Version.Name,
-		Topology:  topology(s.Scenario, s.Version),
 		Clients:   append(s.Scenario.Clients(), history.Probe),
 		Processes: processes(s.Scenario),
 		Resources: resources(s.Scenario),
@@ -73,8 +77,8 @@ func Do(ctx context.Context, s Setup) (*Outcome, error) {
 		Initial:   s.Scenario.Workload.Initial,
 		Fences:    s.Scenario.Workload.Fences != scenarios.Ignored,
 		Retries:   s.Scenario.Lock.Retries,
-		Replicas:  replicas(s.Scenario, s.Version),
 		Seed:      s.Seed,
+		Scale:     s.Scale,
 		Recorder:  rec,
 		Packet:    func(p faults.Packet) bool { return r.schedule.Packet(p) },
 	}
@@ -94,6 +98,11 @@ func Do(ctx context.Context, s Setup) (*Outcome, error) {
 		return nil, fail(fmt.Errorf("write the history: %w", err))
 	}
 	return &Outcome{History: h, SHA256: sum, Undecided: checker.Undecided(h), Results: Judge(h, s.Scenario.Checks)}, nil
+}
+
+// Need is what a testbed must have for the scenario and the version.
+func Need(sc *scenarios.Scenario, v impls.Version) testbed.Need {
+	return testbed.Need{Topology: topology(sc, v), Replicas: replicas(sc, v), Steps: steps(sc, v), Version: v}
 }
 
 // Judge applies the named checks to a history, and footprint in any case: its
@@ -151,7 +160,7 @@ func header(s Setup) history.Header {
 			Overtakes:          sc.Bounds.Overtakes,
 			Throughput:         sc.Bounds.Throughput,
 		},
-		TimeScale: 1,
+		TimeScale: s.Scale,
 		Software:  s.Testbed.Software(),
 	}
 	if s.Version.Traits.TTL == impls.TTLNone || s.Version.Strategy != nil {

@@ -93,6 +93,12 @@ func (r *run) work(all []*client) {
 	}
 }
 
+// scaled is what a time that the scenario does not name is at the scale of those
+// that it does.
+func (r *run) scaled(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * r.Scale)
+}
+
 // horizon is longer than any run that comes to an end: every client waits as
 // long as it may in every round, every fault lasts, and a new primary is found
 // after each of them.
@@ -106,7 +112,7 @@ func (r *run) horizon() time.Duration {
 	if r.Version.Strategy != nil {
 		calls = changeTries
 	}
-	io := time.Duration(1+sc.Lock.Retries) * time.Minute // time-outs
+	io := time.Duration(1+sc.Lock.Retries) * r.scaled(time.Minute) // time-outs
 	section := config(sc, r.Version).TTL + sc.Workload.Think + longest + time.Duration(calls)*(sc.Lock.Wait+io)
 	total := time.Duration(sc.Workload.Rounds)*section + time.Duration(sc.Workload.Clients)*sc.Workload.Stagger
 	for _, s := range sc.Steps {
@@ -122,7 +128,7 @@ func (r *run) failover() time.Duration {
 	if topology(r.Scenario, r.Version).Primary == "" {
 		return 0
 	}
-	return 4*r.Scenario.Topology.DownAfter + 30*time.Second
+	return 4*r.Scenario.Topology.DownAfter + r.scaled(30*time.Second)
 }
 
 // quiet heals the faults, waits until every lease must have ended, and lets the

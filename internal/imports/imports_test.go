@@ -164,7 +164,7 @@ func TestRulesAccept(t *testing.T) {
 		{"a version that is another with parts left out", "impls/redlock-naive/x.go", `import "lockpick/impls/redlock"`},
 		{"a quorum's calls in the background", "impls/internal/quorum/x.go", `import "lockpick/impls/internal/background"`},
 		{"a testbed's own parts", "internal/testbed/sim/x.go", `import "lockpick/internal/testbed/sim/bubble"`},
-		{"what testbeds share", "internal/testbed/local/x.go", "import (\n\"lockpick/internal/engine\"\n\"lockpick/internal/keyspace\"\n\"lockpick/internal/resp\"\n)"},
+		{"what testbeds share", "internal/testbed/local/x.go", "import (\n\"lockpick/internal/live\"\n\"lockpick/internal/redisd\"\n\"lockpick/faults\"\n)"},
 		{"a source of chance with a seed", "checker/x.go", "import \"math/rand/v2\"\nvar x = rand.New(rand.NewPCG(1, 2)).IntN(6)"},
 		{"a test of what chance does", "checker/x_test.go", "import \"math/rand/v2\"\nvar x = rand.IntN(6)"},
 		{"a variable called rand", "checker/x.go", "import _ \"math/rand/v2\"\nfunc f(rand interface{ IntN(int) int }) { rand.IntN(6) }"},

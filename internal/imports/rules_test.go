@@ -30,6 +30,8 @@ var arrows = []arrow{
 	{"internal/require", nil},
 	{"internal/engine", nil},
 	{"internal/resp", nil},
+	{"internal/redisd", []string{"internal/child"}},
+	{"internal/links", []string{"faults", "internal/resp"}},
 	{"internal/testbed/sim/bubble", nil},
 
 	{"checker", []string{"checker/history"}},
@@ -49,11 +51,14 @@ var arrows = []arrow{
 	{"internal/keyspace", []string{"checker/history", "internal/engine"}},
 	{"internal/resource", []string{"internal/testbed", "impls", "checker/history"}},
 	{"internal/testbed", []string{"impls", "faults", "checker/history"}},
+	{"internal/tap", []string{"checker/history", "internal/engine", "internal/keyspace", "internal/resp"}},
+	{"internal/live", []string{
+		"internal/testbed", "impls", "impls/external", "faults", "checker/history",
+		"internal/engine", "internal/keyspace", "internal/links", "internal/resource", "internal/resp", "internal/tap",
+	}},
+	{"internal/testbed/local", []string{"internal/testbed", "faults", "internal/live", "internal/redisd"}},
 	{"internal/testbed/sim", []string{
 		"internal/testbed", "internal/testbed/sim/bubble", "impls", "faults", "checker/history", "internal/engine", "internal/keyspace", "internal/resource", "internal/resp",
-	}},
-	{"internal/testbed/*", []string{
-		"internal/testbed", "impls", "faults", "checker/history", "internal/engine", "internal/keyspace", "internal/resource", "internal/resp",
 	}},
 	{"internal/harness", []string{"internal/testbed", "impls", "faults", "scenarios", "checker", "checker/history"}},
 

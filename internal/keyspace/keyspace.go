@@ -132,6 +132,26 @@ func (k *Keys) Restore(all []Key, text string) []Key {
 	return k.compare("", holders, text)
 }
 
+// Become records how the keys have changed since they were last seen, with the
+// text, by nobody's command. A value that is the same is still whose it was.
+func (k *Keys) Become(text string) { k.compare("", nil, text) }
+
+// Correct says when a key really ends, which was seen to end at another time, and
+// records nothing. It does nothing to a key that has no end or is not there.
+func (k *Keys) Correct(name string, ends time.Time) {
+	s, ok := k.seen[name]
+	if !ok || !s.lives || !ends.After(k.engine.Now()) {
+		return
+	}
+	s.ends = ends
+	k.seen[name] = s
+	k.db.SetTTL(name, ends.Sub(k.engine.Now()))
+}
+
+// End is when a key was seen to end, the zero time for one that does not or is not
+// there.
+func (k *Keys) End(name string) time.Time { return k.seen[name].ends }
+
 // Evict takes a key away, which no client did, and records that with the text. It
 // returns what the key was, and whether it was there.
 func (k *Keys) Evict(name, text string) (Key, bool) {

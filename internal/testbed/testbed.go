@@ -32,6 +32,13 @@ type Testbed interface {
 	// Software names what it runs with, for the history's header.
 	Software() map[string]string
 
+	// Lag is how late a record of the testbed's may come: what its nodes do, it may
+	// have to ask them.
+	Lag() time.Duration
+
+	// Refuses says why it cannot carry out such a run, or "".
+	Refuses(n Need) string
+
 	// Run builds what the spec asks for, calls f in the testbed's own time, and
 	// takes everything down. The error is the testbed's own: it could not be
 	// built, or f panicked. It is ErrLeft when all went well but for what the
@@ -39,17 +46,26 @@ type Testbed interface {
 	Run(ctx context.Context, s Spec, f func(World)) error
 }
 
+// Need is what a run needs that not every testbed has.
+type Need struct {
+	Topology history.Topology
+	Replicas Replicas
+	Steps    []faults.Step
+	Version  impls.Version
+}
+
 // Spec says what to build.
 type Spec struct {
+	Need
+
 	Name     string // of the run, for errors
-	Topology history.Topology
 	Clients  []string
 	Store    string // the name of the node that keeps the resources
 	Initial  int64  // the value of each resource
 	Fences   bool   // the store refuses a write whose fence is older than one that it has seen
 	Retries  int    // how often the Redis client sends a command again that got no reply
-	Replicas Replicas
 	Seed     uint64
+	Scale    float64 // what the scenario's times were multiplied by; those that it does not name follow
 	Recorder *history.Recorder
 
 	// Processes says which clients are threads of one process: by client, the

@@ -124,7 +124,10 @@ func runOn(b *testing.B, s *sim.Testbed, topology history.Topology, f func(testb
 	if err != nil {
 		b.Fatal(err)
 	}
-	spec := testbed.Spec{Topology: topology, Clients: clients, Store: "store", Recorder: rec, Replicas: testbed.Replicas{DownAfter: 5 * time.Second}}
+	spec := testbed.Spec{
+		Need:    testbed.Need{Topology: topology, Replicas: testbed.Replicas{DownAfter: 5 * time.Second}},
+		Clients: clients, Store: "store", Recorder: rec,
+	}
 	if err := s.Run(context.Background(), spec, func(w testbed.World) { f(w); virtual = w.Now() }); err != nil {
 		b.Fatal(err)
 	}

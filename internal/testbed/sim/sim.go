@@ -187,6 +187,12 @@ func hopeless(n int, last, now time.Duration) error {
 // the run. Only code that waits for ever, time after time, takes longer.
 const patience = 5 * time.Second
 
+// Lag implements testbed.Testbed: the world records what it does as it does it.
+func (t *Testbed) Lag() time.Duration { return 0 }
+
+// Refuses implements testbed.Testbed: everything can be simulated.
+func (t *Testbed) Refuses(testbed.Need) string { return "" }
+
 // Run implements testbed.Testbed. It takes no notice of ctx once the run has
 // begun: that takes milliseconds.
 func (t *Testbed) Run(ctx context.Context, s testbed.Spec, f func(testbed.World)) error {

@@ -140,8 +140,9 @@ func (l lab) sum(f func(w testbed.World)) (*history.History, string) {
 	}
 	var end time.Duration
 	err = sim.New().Run(l.t.Context(), testbed.Spec{
-		Topology: topology, Clients: clients, Store: "store", Seed: l.seed, Recorder: rec, Packet: l.packet,
-		Replicas: l.replicas, Retries: l.retries, Fences: l.fences,
+		Need:    testbed.Need{Topology: topology, Replicas: l.replicas},
+		Clients: clients, Store: "store", Seed: l.seed, Recorder: rec, Packet: l.packet,
+		Retries: l.retries, Fences: l.fences,
 		Processes: l.processes, Resources: l.resources, Initial: l.initial,
 	}, func(w testbed.World) {
 		f(w)
@@ -184,7 +185,7 @@ func TestUnsupportedCommandIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := testbed.Spec{Topology: h.Topology, Clients: h.Workload.Clients, Store: "store", Recorder: rec}
+	spec := testbed.Spec{Need: testbed.Need{Topology: h.Topology}, Clients: h.Workload.Clients, Store: "store", Recorder: rec}
 	err = sim.New().Run(t.Context(), spec, func(w testbed.World) {
 		if _, err := raw(t, w, "client-1").BLPop(outside, time.Second, "queue").Result(); err == nil {
 			t.Error("BLPOP was answered")

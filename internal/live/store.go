@@ -1,0 +1,112 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"lockpick/faults"
+	"lockpick/internal/resource"
+)
+
+// storeTimeout is how long a client waits for the store's answer, at a scenario's
+// own times: as long as go-redis waits for a connection.
+const storeTimeout = 5 * time.Second
+
+// wire is a client's link to the store, which is in this process. Its fields are
+// guarded by world.mu.
+type wire struct {
+	world *world
+	ways  [2]way
+}
+
+// way is one direction of it.
+type way struct {
+	cuts, holds int
+	extra       time.Duration
+	held        []func()
+}
+
+// The directions.
+const (
+	toNode = iota
+	toClient
+)
+
+var directions = [2]faults.Direction{toNode: faults.ToNode, toClient: faults.ToClient}
+
+// send lets do happen at the other end, unless it is lost on the way. do is called
+// with world.mu held, as is send.
+func (l *wire) send(dir int, do func()) {
+	way := &l.ways[dir]
+	switch {
+	case way.cuts > 0:
+	case way.holds > 0:
+		way.held = append(way.held, do)
+	case way.extra > 0:
+		time.AfterFunc(way.extra, func() {
+			l.world.mu.Lock()
+			defer l.world.mu.Unlock()
+			do()
+		})
+	default:
+		do()
+	}
+}
+
+// release ends one hold. The caller holds world.mu.
+func (l *wire) release(dir int) {
+	way := &l.ways[dir]
+	if way.holds--; way.holds > 0 {
+		return
+	}
+	held := way.held
+	way.held = nil
+	for _, do := range held {
+		do()
+	}
+}
+
+// askStore carries a request about the client's resource to the store, and the
+// answer back.
+func (c *client) askStore(ctx context.Context, do func(*resource.Resource) (any, error)) (any, error) {
+	type answer struct {
+		value any
+		err   error
+	}
+	if err := c.process.gate(ctx); err != nil {
+		return nil, err
+	}
+	w := c.process.world
+	l := w.wires[c.name]
+	reply := make(chan answer, 1)
+	w.mu.Lock()
+	l.send(toNode, func() {
+		v, err := do(c.resource)
+		l.send(toClient, func() { reply <- answer{v, err} })
+	})
+	w.mu.Unlock()
+
+	limit := time.NewTimer(max(time.Duration(float64(storeTimeout)*w.spec.Scale), shortestTimeout))
+	defer limit.Stop()
+	var got answer
+	select {
+	case got = <-reply:
+	case <-ctx.Done():
+		got.err = ctx.Err()
+	case <-limit.C:
+		got.err = fmt.Errorf("the store does not answer: %w", os.ErrDeadlineExceeded)
+	}
+	if err := c.process.gate(context.Background()); err != nil {
+		return nil, err
+	}
+	if got.err == nil {
+		return got.value, nil
+	}
+	select { // an answer that came while the client stood still counts
+	case got = <-reply:
+	default:
+	}
+	return got.value, got.err
+}
