@@ -10,6 +10,8 @@ import (
 // processes and a busy machine take for anything.
 const (
 	shortestTTL       = time.Second
+	shortestWait      = time.Second // locks that poll do so every 50 to 250 ms
+	shortestWork      = 50 * time.Millisecond
 	shortestDownAfter = 500 * time.Millisecond // a failover takes two to four times as long
 )
 
@@ -25,6 +27,8 @@ func (s *Scenario) Scale(want float64) float64 {
 	}
 	floor(s.Lock.TTL, shortestTTL)
 	floor(s.Lock.RenewingTTL, shortestTTL)
+	floor(s.Lock.Wait, shortestWait)
+	floor(s.Workload.Work, shortestWork)
 	if s.Topology.Redis == Sentinel {
 		floor(s.Topology.DownAfter, shortestDownAfter)
 	}

@@ -38,7 +38,7 @@ func (a *app) runFlags(cmd *cobra.Command) {
 	f.Float64Var(&a.scale, "time-scale", defaultScale, "what the times of a scenario are multiplied by on real servers; more where they would become too short")
 	f.StringSlice("impl", nil, "versions to run, separated by commas (default all)")
 	f.StringSlice("check", nil, "checks to judge by, separated by commas, or all (default those of the scenario)")
-	f.IntVar(&a.jobs, "jobs", 0, "how many runs go on at a time; 0 is one per core, and four on real servers")
+	f.IntVar(&a.jobs, "jobs", 0, "how many runs go on at a time; 0 is one per core, and two on real servers")
 	a.outFlags(cmd)
 }
 

@@ -58,7 +58,7 @@ func (b *batch) skip(sc *scenarios.Scenario, v impls.Version) string {
 
 // idle is how many runs on real servers, which wait most of the time, a core can
 // carry out at a time without disturbing them.
-const idle = 4
+const idle = 2
 
 // workers is how many runs go on at a time.
 func (a *app) workers() int {

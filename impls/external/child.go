@@ -206,8 +206,11 @@ func (c *Child) call(ctx context.Context, r request) (got reply, sent time.Time,
 	c.waiting[r.ID] = answer
 	c.mu.Unlock()
 	sent = time.Now()
-	c.send(r)
 	done := ctx.Done()
+	if r.Cancelled = ctx.Err() != nil; r.Cancelled {
+		done = nil
+	}
+	c.send(r)
 	for {
 		select {
 		case got = <-answer:
@@ -267,6 +270,12 @@ func (c *Child) soon(r request) (reply, error) {
 		got := <-done
 		return got.reply, got.err
 	}
+}
+
+// Ping returns when the client has answered, and so is ready.
+func (c *Child) Ping() error {
+	_, err := c.soon(request{Op: opPing})
+	return err
 }
 
 // Open makes a handle on a lock over there.

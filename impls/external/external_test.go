@@ -224,6 +224,30 @@ func TestCancelReachesTheLock(t *testing.T) {
 	}
 }
 
+// Whoever has gone away before it asks is known to have, before anything is done.
+func TestCancelledBefore(t *testing.T) {
+	o, server := describeLock(t, "setnx-ex")
+	c := mustStart(t, "lockpick")
+	if err := c.Ping(); err != nil {
+		t.Fatal(err)
+	}
+	a := mustOpen(t, c, o)
+	lease, err := a.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 50 {
+		if err := a.Release(ctx, lease); err == nil || errors.Is(err, impls.ErrNotHeld) {
+			t.Fatalf("Release = %v, want that it did not take place", err)
+		}
+	}
+	if !server.Exists("order:123") {
+		t.Error("the key was deleted")
+	}
+}
+
 func TestLossIsTold(t *testing.T) {
 	o, server := describeLock(t, "watchdog")
 	o.TTL = 300

@@ -37,6 +37,7 @@ const (
 	opRelease       = "release"
 	opClose         = "close"  // end a handle's background work
 	opCancel        = "cancel" // the caller of an earlier request has gone away
+	opPing          = "ping"   // nothing but to answer
 )
 
 // request is a line to the client. Which fields it has follows from Op.
@@ -47,6 +48,8 @@ type request struct {
 	Lease int64  `json:"lease,omitempty"` // the ID of the request that was granted it
 	Of    int64  `json:"of,omitempty"`    // the request that is cancelled
 	Open  *Open  `json:"open,omitempty"`
+
+	Cancelled bool `json:"cancelled,omitempty"` // the caller had gone away before it asked
 }
 
 // Open says what lock to make, and for whom.

@@ -119,6 +119,9 @@ func (s *server) begin(r request, came time.Time) {
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	s.calls[r.ID] = cancel
+	if r.Cancelled {
+		cancel()
+	}
 	s.calling.Go(func() {
 		defer cancel()
 		answer := s.recovered(ctx, r, came)
@@ -155,8 +158,11 @@ func (s *server) recovered(ctx context.Context, r request, came time.Time) (answ
 
 // carryOut does what the request asks for. came is when it was read.
 func (s *server) carryOut(ctx context.Context, r request, came time.Time) reply {
-	if r.Op == opOpen {
+	switch r.Op {
+	case opOpen:
 		return s.open(r)
+	case opPing:
+		return reply{}
 	}
 	s.mu.Lock()
 	l := s.locks[r.Lock]

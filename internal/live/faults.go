@@ -64,6 +64,9 @@ func (w *world) onLink(l faults.Link, d faults.Direction, lock func(*links.Link)
 		lock(found)
 		return nil
 	}
+	if w.nodes[l.Far()] != nil && w.nodes[l.Node] != nil {
+		return nil // they have nothing to do with each other
+	}
 	found, ok := w.wires[l.Far()]
 	if !ok || l.Node != w.spec.Store {
 		return fmt.Errorf("live: there is no link %s", l)
@@ -275,7 +278,7 @@ func (n *node) setClock(set func() error) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	err := set()
-	n.ahead = n.world.servers.Ahead(n.name)
+	n.lookAtClock()
 	return err
 }
 

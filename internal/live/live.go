@@ -28,7 +28,7 @@ import (
 )
 
 // Lag is how late a node may be heard of.
-const Lag = 2 * time.Second
+const Lag = 5 * time.Second
 
 // Provider gives servers to runs. It is safe for concurrent use.
 type Provider interface {

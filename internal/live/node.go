@@ -84,6 +84,10 @@ func (n *node) deaf(err error) {
 	}
 }
 
+// lookAtClock asks how far the node's clock is ahead, which it may be more and
+// more. The caller holds n.mu.
+func (n *node) lookAtClock() { n.ahead = n.world.servers.Ahead(n.name) }
+
 // timeOf turns what the node's clock showed into the time of the run. The caller
 // holds n.mu.
 func (n *node) timeOf(at time.Time) time.Duration {
@@ -108,6 +112,7 @@ func (n *node) changed(at time.Time, r history.Record) {
 func (n *node) hear(l tap.Line) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.lookAtClock()
 	name := strings.ToUpper(l.Args[0])
 	if name == "ECHO" && len(l.Args) == 2 && n.marks[l.Args[1]] != nil {
 		close(n.marks[l.Args[1]])
@@ -272,7 +277,7 @@ func (n *node) subscribe(c *links.Conn, cmd *command) {
 
 // unheard is how long a node may take to say that it has executed what it has
 // answered. Then it has refused it.
-const unheard = Lag / 4
+const unheard = 500 * time.Millisecond
 
 // reply takes the node's answer to a command, nil for one that does not count.
 func (n *node) reply(m *links.Command, reply []byte) *command {
@@ -312,7 +317,7 @@ func (n *node) settle(m *links.Command) *command {
 }
 
 // hearing is how long a node that runs may take to print what it has done.
-const hearing = time.Second
+const hearing = 5 * time.Second
 
 // sync waits until everything is heard that the node has done by now. It reports
 // false when the node does not answer in time.
@@ -342,7 +347,7 @@ func (n *node) sync() bool {
 
 // grace is how long a key that has ended is still waited for: that it was renewed
 // in time may be heard of late.
-const grace = Lag / 8
+const grace = 250 * time.Millisecond
 
 // age lets keys expire that nobody asks for any more.
 func (n *node) age() {
@@ -352,9 +357,8 @@ func (n *node) age() {
 		select {
 		case <-tick.C:
 			n.mu.Lock()
-			if !n.down {
-				n.shadow.Advance(n.clock(n.world.Now() - grace))
-			}
+			n.lookAtClock()
+			n.shadow.Advance(n.clock(n.world.Now() - grace))
 			n.mu.Unlock()
 		case <-n.over:
 			return

@@ -86,7 +86,7 @@ func (p *process) pause() error {
 	p.mu.Lock()
 	p.pauses++
 	first := p.pauses == 1 && !p.crashed
-	if first {
+	if first && p.resumed == nil {
 		p.resumed = make(chan struct{})
 	}
 	child := p.child
@@ -97,6 +97,11 @@ func (p *process) pause() error {
 	return child.Process().Pause()
 }
 
+// waking is how much later the harness goes on for a client than the client's
+// process. All of a process wakes at once, its timers first, and what they tell
+// must have a way here.
+const waking = 20 * time.Millisecond
+
 // resume ends one pause.
 func (p *process) resume() error {
 	p.start.Lock()
@@ -106,13 +111,21 @@ func (p *process) resume() error {
 	if p.pauses = max(p.pauses-1, 0); p.pauses > 0 || p.resumed == nil {
 		return nil
 	}
-	var err error
-	if p.child != nil {
-		err = p.child.Process().Resume()
+	time.AfterFunc(waking, p.open)
+	if p.child == nil {
+		return nil
 	}
-	close(p.resumed)
-	p.resumed = nil
-	return err
+	return p.child.Process().Resume()
+}
+
+// open lets those go on who wait at the gate, unless the process stands still again.
+func (p *process) open() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pauses == 0 && p.resumed != nil {
+		close(p.resumed)
+		p.resumed = nil
+	}
 }
 
 // crash kills the process.

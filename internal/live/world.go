@@ -51,7 +51,7 @@ const never = int64(1 << 62)
 func newWorld(ctx context.Context, s testbed.Spec, servers Servers, command func() *exec.Cmd) (*world, error) {
 	ctx, stop := context.WithCancel(ctx)
 	w := &world{
-		spec: s, servers: servers, command: command, labels: keyspace.NewLabels(), ctx: ctx, stop: stop, start: time.Now(),
+		spec: s, servers: servers, command: command, labels: keyspace.NewLabels(), ctx: ctx, stop: stop,
 		clients: map[string]*client{}, nodes: map[string]*node{}, links: map[linkKey]*links.Link{}, wires: map[string]*wire{},
 	}
 	w.ended.Store(never)
@@ -59,11 +59,39 @@ func newWorld(ctx context.Context, s testbed.Spec, servers Servers, command func
 		Opened: w.opened, Closed: w.closed, Sending: w.sending, Answered: w.answered, Delivered: w.delivered, Lost: w.lost,
 	})
 	w.store = resource.NewStore(s.Store, s.Fences, w.record)
+	w.enlist()
+	if err := w.muster(); err != nil {
+		return nil, errors.Join(err, w.end())
+	}
+	w.start = time.Now()
 	if err := w.connect(); err != nil {
 		return nil, errors.Join(err, w.end())
 	}
-	w.enlist()
 	return w, nil
+}
+
+// atOnce is how many clients are started at a time.
+const atOnce = 8
+
+// muster starts every client and waits until each is ready: what that takes is no
+// part of the run.
+func (w *world) muster() error {
+	var starting sync.WaitGroup
+	places := make(chan struct{}, atOnce)
+	errs := make([]error, len(w.processes))
+	for i, p := range w.processes {
+		starting.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			child, err := p.begin()
+			if err == nil {
+				err = child.Ping()
+			}
+			errs[i] = err
+		})
+	}
+	starting.Wait()
+	return errors.Join(errs...)
 }
 
 // connect taps every node and ties every client to it.
