@@ -117,7 +117,9 @@ func (b *batch) one(ctx context.Context, j job) (reports.Run, error) {
 		return reports.Run{}, err // the next history could not be written either
 	}
 	if ctx.Err() != nil && errors.Is(failure, context.Canceled) {
-		_ = os.Remove(path) // a run is not cancelled once it has begun, so it holds nothing
+		if b.app.testbed == simulated {
+			_ = os.Remove(path) // there a run is not cancelled once it has begun, so it holds nothing
+		}
 		return reports.Run{}, failure
 	}
 	var r reports.Run

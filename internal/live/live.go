@@ -111,8 +111,9 @@ func cannot(f faults.Fault, n testbed.Need) string {
 	return ""
 }
 
-// Run implements testbed.Testbed. The clients and servers end with ctx; f does not
-// return any sooner for it.
+// Run implements testbed.Testbed. When ctx ends, the clients and servers end with it,
+// and Run returns although f has not: f is left behind in a world that stands
+// still.
 func (t *Testbed) Run(ctx context.Context, s testbed.Spec, f func(testbed.World)) (err error) {
 	servers, err := t.provider.Build(ctx, s.Need)
 	if err != nil {
@@ -123,8 +124,17 @@ func (t *Testbed) Run(ctx context.Context, s testbed.Spec, f func(testbed.World)
 	if err != nil {
 		return err
 	}
-	f(w)
-	return w.end()
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		f(w)
+	}()
+	select {
+	case <-returned:
+		return w.end()
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), w.end())
+	}
 }
 
 var _ testbed.Testbed = (*Testbed)(nil)

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"lockpick/internal/redisd"
+	"lockpick/internal/require"
+)
+
+// needRedis ends the test where there is no redis-server.
+func needRedis(t *testing.T) {
+	t.Helper()
+	if noRedis(t) {
+		require.Missing(t, "redis", "there is no redis-server on the PATH")
+	}
+}
+
+// noRedis reports whether there is no redis-server and there need not be one.
+func noRedis(t *testing.T) bool {
+	t.Helper()
+	_, err := redisd.Installed(t.Context())
+	if err != nil && (!errors.Is(err, redisd.ErrMissing) || require.Required("redis")) {
+		t.Fatal(err)
+	}
+	return err != nil
+}
+
+// What the command line does with real servers.
+func TestLocalScript(t *testing.T) {
+	needRedis(t)
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/local",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status":  status4script,
+			"summary": summary4script,
+		},
+		Setup: func(e *testscript.Env) error {
+			self, err := exec.LookPath("lockpick")
+			e.Setenv("NOREDIS", filepath.Dir(self))
+			return err
+		},
+	})
+}
+
+// servers lists the redis-server processes of a process's homes.
+func servers(t *testing.T, pid int) []string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, file := range files {
+		line, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		if strings.Contains(string(line), fmt.Sprintf("lockpick-servers-%d-", pid)) || strings.Contains(string(line), "redis-server") && parent(file) == pid {
+			found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return found
+}
+
+// parent is the number of the process that a /proc/N/cmdline's has been started by.
+func parent(cmdline string) int {
+	stat, err := os.ReadFile(filepath.Join(filepath.Dir(cmdline), "stat"))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	pid, _ := strconv.Atoi(fields[1]) // the kernel writes a number
+	return pid
+}
+
+// homes lists what servers have left in a directory for temporary files.
+func homes(t *testing.T, dir string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "lockpick-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// Whatever ends lockpick, no server and no client is left, and no directory that
+// the next run does not take away.
+func TestNothingIsLeft(t *testing.T) {
+	needRedis(t)
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux ends what a process that is killed has started")
+	}
+	for _, tt := range []struct {
+		name   string
+		signal syscall.Signal
+		homes  int // at most, until the next run
+	}{
+		{"interrupted", syscall.SIGINT, 0},
+		{"terminated", syscall.SIGTERM, 0},
+		{"killed", syscall.SIGKILL, 4},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Setenv("TMPDIR", dir)
+			cmd := exec.Command("lockpick", "matrix", "gc-pause", "redlock-restart", "--testbed", "local", "--jobs", "4", "--out", filepath.Join(dir, "runs"))
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = cmd.Process.Kill() }() // it has ended unless the test failed
+			pid := cmd.Process.Pid
+			eventually(t, "servers run", func() bool { return len(servers(t, pid)) > 3 })
+			if err := cmd.Process.Signal(tt.signal); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err == nil {
+				t.Error("it ended well")
+			}
+			eventually(t, "no server runs", func() bool { return len(servers(t, pid)) == 0 })
+			if got := homes(t, dir); len(got) > tt.homes {
+				t.Errorf("left are %q", got)
+			}
+			next := exec.Command("lockpick", "run", "crash-no-ttl", "--impl", "setnx-del", "--testbed", "local", "--out", filepath.Join(dir, "next"))
+			if out, err := next.CombinedOutput(); err != nil {
+				t.Errorf("the next run: %v\n%s", err, out)
+			}
+			if got := homes(t, dir); len(got) > 0 {
+				t.Errorf("after the next run left are %q", got)
+			}
+		})
+	}
+}
+
+// eventually waits until it is so.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within 30 s", what)
+		}
+	}
+}
