@@ -64,7 +64,7 @@ func (b *batch) run(ctx context.Context, jobs []job, skipped []reports.Skip) (re
 	defer stop()
 	bar := b.app.progress(len(jobs))
 	var workers sync.WaitGroup
-	for range min(b.app.workers(), len(jobs)) {
+	for range min(b.workers(), len(jobs)) {
 		workers.Go(func() {
 			for i := range next {
 				if runs[i], errs[i] = b.one(ctx, jobs[i]); errs[i] != nil {
@@ -113,11 +113,17 @@ func (b *batch) one(ctx context.Context, j job) (reports.Run, error) {
 	}
 	w := &watched{Writer: f}
 	out, failure := b.do(ctx, j, w)
+	for try := 1; try < disturbances && failure == nil && out.Disturbed; try++ {
+		if err := rewind(f); err != nil {
+			return reports.Run{}, errors.Join(err, f.Close())
+		}
+		out, failure = b.do(ctx, j, w)
+	}
 	if err := errors.Join(w.err, f.Close()); err != nil {
 		return reports.Run{}, err // the next history could not be written either
 	}
 	if ctx.Err() != nil && errors.Is(failure, context.Canceled) {
-		if b.app.testbed == simulated {
+		if b.simulates() {
 			_ = os.Remove(path) // there a run is not cancelled once it has begun, so it holds nothing
 		}
 		return reports.Run{}, failure
@@ -138,15 +144,24 @@ func (b *batch) one(ctx context.Context, j job) (reports.Run, error) {
 		}
 	}
 	r.Testbed, r.History = b.testbed.Name(), path
-	r.Again = b.app.again(r.Scenario, r.Version, r.Seed)
+	r.Again = b.again(r)
 	if !b.keep {
 		r.Records = nil
 	}
 	return r, nil
 }
 
+// disturbances is how often a run is tried for which the machine was too busy.
+const disturbances = 4
+
+// rewind empties a file.
+func rewind(f *os.File) error {
+	_, err := f.Seek(0, io.SeekStart)
+	return errors.Join(err, f.Truncate(0))
+}
+
 func (b *batch) do(ctx context.Context, j job, history io.Writer) (*harness.Outcome, error) {
-	return harness.Do(ctx, harness.Setup{Scenario: j.scenario, Version: j.version, Testbed: b.testbed, Seed: j.seed, Scale: b.app.scaleOf(j.scenario), History: history})
+	return harness.Do(ctx, harness.Setup{Scenario: j.scenario, Version: j.version, Testbed: b.testbed, Seed: j.seed, Scale: b.scaleOf(j.scenario), History: history})
 }
 
 // watched remembers the first error of its Writer.
@@ -186,7 +201,7 @@ func (a *app) newBatch(ctx context.Context, scs []*scenarios.Scenario) (*batch, 
 	if err := forgetSummary(dir); err != nil {
 		return nil, err
 	}
-	bed, err := a.newTestbed(ctx, dir)
+	bed, err := a.newTestbed(ctx, a.testbed, dir)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func mustBatch(t *testing.T, scenario string) *batch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &app{out: &bytes.Buffer{}, err: &bytes.Buffer{}, jobs: 1, testbed: simulated}
+	a := &app{out: &bytes.Buffer{}, err: &bytes.Buffer{}, jobs: 1}
 	return &batch{app: a, dir: t.TempDir(), scenarios: []*scenarios.Scenario{sc}, testbed: sim.New(), keep: true, twice: true}
 }
 

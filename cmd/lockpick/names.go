@@ -12,6 +12,7 @@ import (
 	"lockpick/impls/catalog"
 	"lockpick/internal/harness"
 	"lockpick/internal/nearest"
+	"lockpick/reports"
 	"lockpick/scenarios"
 )
 
@@ -125,23 +126,24 @@ func several(wrong []error) error {
 	return wrong[0]
 }
 
-// again is the command that runs a scenario again; "" leaves it to the report,
-// which knows how those of the catalogue are simulated.
-func (a *app) again(scenario, version string, seed uint64) string {
-	f, ok := a.files[scenario]
-	what := scenario
-	switch {
-	case ok:
-		what = quote(f.path)
-	case a.testbed == simulated:
+// again is the command that carries out a run again; "" leaves it to the report,
+// which knows those of the catalogue.
+func (b *batch) again(r reports.Run) string {
+	f, ok := b.app.files[r.Scenario]
+	ownScale := !b.simulates() && b.app.scale != defaultScale
+	if !ok && !ownScale {
 		return ""
 	}
-	text := fmt.Sprintf("lockpick run %s --impl %s --seed %d", what, version, seed)
-	if a.testbed != simulated {
-		text += " --testbed " + a.testbed
+	what := r.Scenario
+	if ok {
+		what = quote(f.path)
 	}
-	if a.testbed != simulated && a.scale != defaultScale {
-		text += fmt.Sprintf(" --time-scale %v", a.scale)
+	text := fmt.Sprintf("lockpick run %s --impl %s --seed %d", what, r.Version, r.Seed)
+	if !b.simulates() {
+		text += " --testbed " + b.testbed.Name()
+	}
+	if ownScale {
+		text += fmt.Sprintf(" --time-scale %v", b.app.scale)
 	}
 	return text
 }

@@ -72,7 +72,7 @@ func (a *app) replay(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	b.twice, b.keep = a.testbed == simulated, true
+	b.twice, b.keep = b.simulates(), true
 	jobs, skipped := b.plan(vs, head.Seed, 1)
 	s, err := b.run(cmd.Context(), jobs, skipped)
 	if err != nil {
@@ -82,7 +82,7 @@ func (a *app) replay(cmd *cobra.Command, path string) error {
 	if err := a.tell(s, b.scenarios, true); err != nil {
 		return err
 	}
-	if a.format == "text" && len(s.Runs) == 1 && a.testbed == simulated {
+	if a.format == "text" && len(s.Runs) == 1 && b.simulates() {
 		a.compare(h, sum, s.Runs[0], path)
 	}
 	return nil

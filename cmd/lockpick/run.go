@@ -34,7 +34,7 @@ equal histories.`,
 			if err != nil {
 				return err
 			}
-			b.twice = a.testbed == simulated
+			b.twice = b.simulates()
 			b.keep = cmd.Flags().Changed("impl") && a.seeds == 1 && !a.brief
 			jobs, skipped := b.plan(vs, a.seed, a.seeds)
 			s, err := b.run(cmd.Context(), jobs, skipped)

@@ -25,10 +25,10 @@ var testbeds = []string{simulated, local.Name}
 // defaultScale is the time scale of real servers: a lease of 30 s becomes 1.5 s.
 const defaultScale = 1.0 / 20
 
-// newTestbed returns what --testbed names. dir is where the histories are, for the
-// error of a simulation that does not come to its end.
-func (a *app) newTestbed(ctx context.Context, dir string) (testbed.Testbed, error) {
-	if a.testbed == local.Name {
+// newTestbed returns the testbed of that name. dir is where the histories are, for
+// the error of a simulation that does not come to its end.
+func (a *app) newTestbed(ctx context.Context, name, dir string) (testbed.Testbed, error) {
+	if name == local.Name {
 		self, err := os.Executable()
 		if err != nil {
 			return nil, fmt.Errorf("find the program that is a client: %w", err)
@@ -43,12 +43,15 @@ func (a *app) newTestbed(ctx context.Context, dir string) (testbed.Testbed, erro
 	return sim.New(sim.WithGuard(a.guard, spins)), nil
 }
 
+// simulates reports whether time is virtual and runs repeat themselves.
+func (b *batch) simulates() bool { return b.testbed.Name() == simulated }
+
 // scaleOf is the time scale at which a scenario is run.
-func (a *app) scaleOf(sc *scenarios.Scenario) float64 {
-	if a.testbed == simulated {
+func (b *batch) scaleOf(sc *scenarios.Scenario) float64 {
+	if b.simulates() {
 		return 1
 	}
-	return sc.Scale(a.scale)
+	return sc.Scale(b.app.scale)
 }
 
 // skip says why a pair is not run, or "".
@@ -61,11 +64,11 @@ func (b *batch) skip(sc *scenarios.Scenario, v impls.Version) string {
 const idle = 2
 
 // workers is how many runs go on at a time.
-func (a *app) workers() int {
+func (b *batch) workers() int {
 	switch {
-	case a.jobs > 0:
-		return a.jobs
-	case a.testbed == simulated:
+	case b.app.jobs > 0:
+		return b.app.jobs
+	case b.simulates():
 		return runtime.GOMAXPROCS(0)
 	default:
 		return idle * runtime.GOMAXPROCS(0)

@@ -42,6 +42,7 @@ type Outcome struct {
 	History   *history.History
 	SHA256    string           // of the history file, hexadecimal
 	Undecided string           // why the outcome cannot be judged; empty when it can
+	Disturbed bool             // it cannot since the machine was too busy: another try may do better
 	Results   []checker.Result // in the order of the scenario's checks; footprint always, last when it is not one of them
 }
 
@@ -83,8 +84,12 @@ func Do(ctx context.Context, s Setup) (*Outcome, error) {
 		Packet:    func(p faults.Packet) bool { return r.schedule.Packet(p) },
 	}
 	failure := s.Testbed.Run(ctx, spec, r.carryOut)
-	if errors.Is(failure, testbed.ErrLeft) {
+	switch {
+	case errors.Is(failure, testbed.ErrLeft):
 		r.left()
+		failure = nil
+	case errors.Is(failure, testbed.ErrDisturbed) && ctx.Err() == nil && r.failure() == nil:
+		r.disturbed = failure
 		failure = nil
 	}
 	fail := func(err error) error {
@@ -97,7 +102,7 @@ func Do(ctx context.Context, s Setup) (*Outcome, error) {
 	if err != nil {
 		return nil, fail(fmt.Errorf("write the history: %w", err))
 	}
-	return &Outcome{History: h, SHA256: sum, Undecided: checker.Undecided(h), Results: Judge(h, s.Scenario.Checks)}, nil
+	return &Outcome{History: h, SHA256: sum, Undecided: checker.Undecided(h), Disturbed: r.disturbed != nil, Results: Judge(h, s.Scenario.Checks)}, nil
 }
 
 // Need is what a testbed must have for the scenario and the version.
@@ -133,6 +138,9 @@ func (r *run) undecided() string {
 	var why []string
 	for _, s := range r.schedule.Unfired() {
 		why = append(why, fmt.Sprintf("this step never happened: %s", s))
+	}
+	if r.disturbed != nil {
+		why = append(why, r.disturbed.Error())
 	}
 	return strings.Join(why, "; ")
 }

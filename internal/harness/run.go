@@ -24,6 +24,8 @@ type run struct {
 	schedule *faults.Schedule
 	ended    time.Duration
 
+	disturbed error // why the machine kept the run from meaning anything
+
 	mu     sync.Mutex
 	failed []error // faults that the testbed could not inject
 }

@@ -124,6 +124,7 @@ func (t *Testbed) Run(ctx context.Context, s testbed.Spec, f func(testbed.World)
 	if err != nil {
 		return err
 	}
+	unwatch := watch()
 	returned := make(chan struct{})
 	go func() {
 		defer close(returned)
@@ -131,9 +132,10 @@ func (t *Testbed) Run(ctx context.Context, s testbed.Spec, f func(testbed.World)
 	}()
 	select {
 	case <-returned:
-		return w.end()
+		disturbed := unwatch()
+		return errors.Join(w.end(), disturbed)
 	case <-ctx.Done():
-		return errors.Join(ctx.Err(), w.end())
+		return errors.Join(ctx.Err(), unwatch(), w.end())
 	}
 }
 

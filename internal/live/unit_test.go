@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -265,5 +266,25 @@ func TestCorrector(t *testing.T) {
 				t.Errorf("it ends at %v, want %v", got, tt.want)
 			}
 		})
+	}
+}
+
+// A process that got no time to run is noticed.
+func TestWatch(t *testing.T) {
+	at := func(ms ...int) (all []time.Time) {
+		for _, one := range ms {
+			all = append(all, time.Unix(0, 0).Add(time.Duration(one)*time.Millisecond))
+		}
+		return all
+	}
+	if err := disturbed(at(0, 5, 10, 60, 65)); err != nil {
+		t.Errorf("a little late: %v", err)
+	}
+	if err := disturbed(at(0, 5, 505, 510)); !errors.Is(err, testbed.ErrDisturbed) || !strings.Contains(err.Error(), "495ms") {
+		t.Errorf("half a second late: %v", err)
+	}
+	stop := watch()
+	if err := stop(); err != nil && !errors.Is(err, testbed.ErrDisturbed) {
+		t.Error(err)
 	}
 }

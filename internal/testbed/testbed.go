@@ -24,6 +24,10 @@ var ErrRefused = errors.New("testbed: the store refused the write")
 // the end of the run. The run itself went well.
 var ErrLeft = errors.New("testbed: the lock left something running after its Close")
 
+// ErrDisturbed means that the run took place and that the machine was too busy for
+// it: what it shows need not be the lock's doing.
+var ErrDisturbed = errors.New("testbed: this machine was too busy: it gave lockpick no time")
+
 // Testbed is something that a topology runs on. It is safe for concurrent use.
 type Testbed interface {
 	// Name is the word for it on the command line.
@@ -42,7 +46,7 @@ type Testbed interface {
 	// Run builds what the spec asks for, calls f in the testbed's own time, and
 	// takes everything down. The error is the testbed's own: it could not be
 	// built, or f panicked. It is ErrLeft when all went well but for what the
-	// lock left behind.
+	// lock left behind, and ErrDisturbed when it did but for the machine.
 	Run(ctx context.Context, s Spec, f func(World)) error
 }
 
