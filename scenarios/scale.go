@@ -91,6 +91,7 @@ func scaledValue(v reflect.Value, scale float64) reflect.Value {
 		} else {
 			c.Set(inner)
 		}
+	default: // has no durations
 	}
 	return c
 }

@@ -33,6 +33,7 @@ func durations(v reflect.Value, way string, into map[string]time.Duration) {
 		if !v.IsNil() {
 			durations(v.Elem(), way, into)
 		}
+	default: // has none
 	}
 }
 

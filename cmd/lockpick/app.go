@@ -102,7 +102,7 @@ Exit status: 0 as expected, 1 a violation or a drift from the expectation,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(a.matrixCommand(), a.runCommand(), a.listCommand(), a.explainCommand(), a.replayCommand(), a.checkCommand(), a.agreeCommand(), a.clientCommand())
+	root.AddCommand(a.matrixCommand(), a.runCommand(), a.listCommand(), a.explainCommand(), a.replayCommand(), a.checkCommand(), a.agreeCommand(), a.doctorCommand(), a.clientCommand())
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {

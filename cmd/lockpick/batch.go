@@ -151,7 +151,7 @@ func (b *batch) one(ctx context.Context, j job) (reports.Run, error) {
 	return r, nil
 }
 
-// disturbances is how often a run is tried for which the machine was too busy.
+// disturbances is how often a run is tried that shows nothing since it was disturbed.
 const disturbances = 4
 
 // rewind empties a file.

@@ -42,7 +42,7 @@ type Outcome struct {
 	History   *history.History
 	SHA256    string           // of the history file, hexadecimal
 	Undecided string           // why the outcome cannot be judged; empty when it can
-	Disturbed bool             // it cannot since the machine was too busy: another try may do better
+	Disturbed bool             // it cannot, for a reason that another try may not meet
 	Results   []checker.Result // in the order of the scenario's checks; footprint always, last when it is not one of them
 }
 

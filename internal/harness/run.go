@@ -24,7 +24,7 @@ type run struct {
 	schedule *faults.Schedule
 	ended    time.Duration
 
-	disturbed error // why the machine kept the run from meaning anything
+	disturbed error // why the testbed says that the run shows nothing
 
 	mu     sync.Mutex
 	failed []error // faults that the testbed could not inject

@@ -95,7 +95,7 @@ func (t *Testbed) Refuses(n testbed.Need) string {
 		return "its nodes are replicas of one another"
 	}
 	for _, s := range n.Steps {
-		if why := cannot(s.Fault, n); why != "" {
+		if why := cannot(s.Fault); why != "" {
 			return why
 		}
 	}
@@ -103,7 +103,7 @@ func (t *Testbed) Refuses(n testbed.Need) string {
 }
 
 // cannot says which fault the world has not, or "".
-func cannot(f faults.Fault, n testbed.Need) string {
+func cannot(f faults.Fault) string {
 	clock, ok := f.(faults.Clock)
 	if ok && clock.Client != "" {
 		return "a client process has the clock of its machine, which cannot be moved for it alone"

@@ -14,6 +14,7 @@ import (
 	"lockpick/internal/links"
 	"lockpick/internal/resp"
 	"lockpick/internal/tap"
+	"lockpick/internal/testbed"
 )
 
 // node is a lock node as the history sees it: what its MONITOR prints is executed
@@ -39,6 +40,7 @@ type node struct {
 	peak      int                             // connections at once, at most
 	ears      map[*links.Conn]map[string]bool // what each connection is subscribed to
 	loudest   int                             // subscriptions at once, at most
+	astray    string                          // what the node has answered otherwise than its shadow
 	over      chan struct{}
 	hush      func() // ends the corrector
 }
@@ -187,12 +189,48 @@ func (n *node) tell(cmd *command) {
 	case cmd.told || !cmd.applied:
 		return
 	case cmd.reply != nil:
+		n.trust(cmd)
 		n.record(cmd, cmd.at, cmd.reply)
 	case n.underWay(cmd):
 		return // its answer will come, or not
 	default:
 		n.record(cmd, cmd.at, cmd.shadow)
 	}
+}
+
+// vague are the commands whose answers are numbers that the shadow does not know:
+// what time it is, in which it is a little off, or how many have heard a message.
+// So may be those of scripts.
+var vague = []string{"TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME", "TIME", "PUBLISH", "EVAL", "EVALSHA"}
+
+// trust compares what the node has answered with what its shadow has. When a key ends
+// in the very millisecond in which a command comes, the shadow may have taken
+// it for gone when it was there, or the other way round, and then nothing that it
+// says later can be trusted. The caller holds n.mu.
+func (n *node) trust(cmd *command) {
+	if n.astray != "" || cmd.shadow == nil || string(cmd.reply) == "+QUEUED\r\n" || slices.Contains(vague, cmd.packet.Name) && isNumber(cmd.shadow) {
+		return
+	}
+	if string(cmd.reply) != string(cmd.shadow) {
+		n.astray = fmt.Sprintf("%s has answered %q to %s, and by what it did before it would be %q: a key may have ended at that very millisecond",
+			n.name, cmd.reply, cmd.packet.Name, cmd.shadow)
+	}
+}
+
+// isNumber reports whether a reply is one that counts something.
+func isNumber(reply []byte) bool { return reply[0] == ':' }
+
+// err says why what the node has done cannot be told, nil when it can.
+func (n *node) err() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch lost := n.shadow.Lost(); {
+	case lost != "":
+		return fmt.Errorf("live: %s was sent %s, and what that does to its keys cannot be followed", n.name, lost)
+	case n.astray != "":
+		return fmt.Errorf("%w: %s", testbed.ErrDisturbed, n.astray)
+	}
+	return nil
 }
 
 // underWay reports whether the command may still be answered. The caller holds
@@ -384,7 +422,7 @@ func (n *node) bear() {
 }
 
 // close ends what listens to the node.
-func (n *node) close() error {
+func (n *node) close() {
 	close(n.over)
 	n.hush()
 	n.mu.Lock()
@@ -393,5 +431,4 @@ func (n *node) close() error {
 	if m != nil {
 		m.Close()
 	}
-	return nil
 }

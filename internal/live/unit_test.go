@@ -43,7 +43,7 @@ func bare(t *testing.T, clients ...string) *world {
 	return w
 }
 
-func link(client string) faults.Link { return faults.Link{Client: client, Node: "store"} }
+var link = faults.Link{Client: "client-1", Node: "store"}
 
 // A request to the store is lost over a cut link, comes late over a held one, and
 // has no answer while that is lost.
@@ -70,37 +70,37 @@ func TestStoreOverTheLink(t *testing.T) {
 		t.Fatalf("it is %d", got)
 	}
 
-	must(w.Cut(link("client-1"), faults.ToNode))
+	must(w.Cut(link, faults.ToNode))
 	if err := one.Write(ctx, 2, 0); !errors.Is(err, os.ErrDeadlineExceeded) || value() != 1 {
 		t.Errorf("over a cut link: %v, and it is %d", err, value())
 	}
 	if !w.troubled() {
 		t.Error("a cut is no trouble")
 	}
-	must(w.Mend(link("client-1"), faults.ToNode))
+	must(w.Mend(link, faults.ToNode))
 	if w.troubled() {
 		t.Error("a cut that was mended is trouble")
 	}
 
-	must(w.Cut(link("client-1"), faults.ToClient))
+	must(w.Cut(link, faults.ToClient))
 	if err := one.Write(ctx, 3, 0); !errors.Is(err, os.ErrDeadlineExceeded) || value() != 3 {
 		t.Errorf("when the answer is lost: %v, and it is %d", err, value())
 	}
-	must(w.Mend(link("client-1"), faults.ToClient))
+	must(w.Mend(link, faults.ToClient))
 
-	must(w.Hold(link("client-1"), faults.ToNode))
+	must(w.Hold(link, faults.ToNode))
 	held := make(chan error)
 	go func() { held <- one.Write(ctx, 4, 0) }()
 	if err := <-held; !errors.Is(err, os.ErrDeadlineExceeded) || value() != 3 {
 		t.Errorf("over a held link: %v, and it is %d", err, value())
 	}
 	must(two.Write(ctx, 5, 0))
-	must(w.Release(link("client-1"), faults.ToNode))
+	must(w.Release(link, faults.ToNode))
 	if got := value(); got != 4 {
 		t.Errorf("after the release it is %d, want what came late", got)
 	}
 
-	must(w.Slow(link("client-1"), faults.Both, 20*time.Millisecond))
+	must(w.Slow(link, faults.Both, 20*time.Millisecond))
 	before := time.Now()
 	must(one.Write(ctx, 6, 0))
 	if took := time.Since(before); took < 40*time.Millisecond {

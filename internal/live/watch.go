@@ -50,5 +50,5 @@ func disturbed(seen []time.Time) error {
 	if worst < hindered {
 		return nil
 	}
-	return fmt.Errorf("%w for %v", testbed.ErrDisturbed, worst.Round(time.Millisecond))
+	return fmt.Errorf("%w: this machine was too busy and gave lockpick no time for %v", testbed.ErrDisturbed, worst.Round(time.Millisecond))
 }

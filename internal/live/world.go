@@ -190,18 +190,24 @@ func (w *world) Look(text string) {
 // farewell is how long a client may take to end by itself.
 const farewell = 3 * time.Second
 
+// await returns when what After has begun is done.
+func (w *world) await() {
+	w.turn.Lock()
+	defer w.turn.Unlock()
+}
+
 // end takes the run down, and says what went wrong that is not the lock's doing.
 func (w *world) end() error {
 	w.ended.Store(int64(w.Now()))
-	w.turn.Lock() // whatever was under way is done
-	w.turn.Unlock()
+	w.await()
 	for _, p := range w.processes {
 		p.leave()
 	}
 	w.stop()
 	err := w.network.Close()
 	for _, n := range w.nodes {
-		err = errors.Join(err, n.close())
+		n.close()
+		err = errors.Join(err, n.err())
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -161,74 +161,78 @@ func (l *lab) tell() string {
 	return b.String()
 }
 
-// What locks do, and what is recorded of it.
+// release is how most locks are given back.
+const release = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
+
+// deeds are what locks do, and what is recorded of it.
+var deeds = []struct {
+	name string
+	do   func(l *lab, a, b *redistest.Conn)
+	want string
+}{
+	{"granted and refused", func(l *lab, a, b *redistest.Conn) {
+		mustDo(l.t, a, "SET", "k", "a1", "NX", "PX", "30000")
+		mustDo(l.t, b, "SET", "k", "b1", "NX", "PX", "30000")
+	}, "granted k a1 a\n"},
+	{"another's is deleted", func(l *lab, a, b *redistest.Conn) {
+		mustDo(l.t, a, "SET", "k", "a1", "PX", "30000")
+		mustDo(l.t, b, "DEL", "k")
+	}, "granted k a1 a\ndeleted k a1 b\n"},
+	{"a script releases", func(l *lab, a, b *redistest.Conn) {
+		mustDo(l.t, a, "SET", "k", "a1", "PX", "30000")
+		mustDo(l.t, b, "EVAL", release, "1", "k", "b1")
+		mustDo(l.t, a, "EVALSHA", strings.Trim(strings.SplitN(mustDo(l.t, l.direct, "SCRIPT", "LOAD", release), "\r\n", 3)[1], "\r\n"), "1", "k", "a1")
+	}, "granted k a1 a\ndeleted k a1 a\n"},
+	{"renewed and shortened", func(l *lab, a, b *redistest.Conn) {
+		mustDo(l.t, a, "SET", "k", "a1", "PX", "30000")
+		mustDo(l.t, a, "PEXPIRE", "k", "60000")
+		mustDo(l.t, b, "PEXPIRE", "k", "10000")
+	}, "granted k a1 a\nrenewed k a1 a\nshortened k a1 b\n"},
+	{"replaced and taken", func(l *lab, a, b *redistest.Conn) {
+		mustDo(l.t, a, "SET", "k", "a1")
+		mustDo(l.t, b, "GETSET", "k", "b1")
+		mustDo(l.t, b, "GETDEL", "k")
+	}, "granted k a1 a\nreplaced k b1 b\ndeleted k b1 b\n"},
+	{"a transaction is one stroke", func(l *lab, a, b *redistest.Conn) {
+		mustDo(l.t, a, "MULTI")
+		mustDo(l.t, b, "SET", "other", "1")
+		mustDo(l.t, a, "SETNX", "k", "a1")
+		mustDo(l.t, a, "PEXPIRE", "k", "30000")
+		mustDo(l.t, a, "EXEC")
+	}, "granted other 1 b\ngranted k a1 a\n"},
+	{"a transaction that is given up", func(l *lab, a, b *redistest.Conn) {
+		mustDo(l.t, a, "WATCH", "k")
+		mustDo(l.t, a, "MULTI")
+		mustDo(l.t, a, "SET", "k", "a1")
+		mustDo(l.t, b, "SET", "k", "b1")
+		if got := mustDo(l.t, a, "EXEC"); got != "*-1\r\n" {
+			l.t.Errorf("EXEC = %q", got)
+		}
+		mustDo(l.t, a, "MULTI")
+		mustDo(l.t, a, "SET", "k", "a2")
+		mustDo(l.t, a, "DISCARD")
+		mustDo(l.t, a, "DEL", "k")
+	}, "granted k b1 b\ndeleted k b1 a\n"},
+	{"another database is none of ours", func(l *lab, a, b *redistest.Conn) {
+		mustDo(l.t, a, "SELECT", "1")
+		mustDo(l.t, a, "SET", "k", "a1")
+		mustDo(l.t, b, "DEL", "k")
+		mustDo(l.t, a, "SELECT", "0")
+		mustDo(l.t, a, "SET", "k", "a2")
+	}, "granted k a2 a\n"},
+	{"evicted", func(l *lab, a, b *redistest.Conn) {
+		mustDo(l.t, a, "SET", "k", "a1")
+		l.sync()
+		l.mu.Lock()
+		l.shadow.Evict(time.Now(), "k", "evicted")
+		l.mu.Unlock()
+		mustDo(l.t, b, "DEL", "k")
+	}, "granted k a1 a\ndeleted k a1 evicted\n"},
+}
+
+// What locks do is recorded.
 func TestRecords(t *testing.T) {
-	const release = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
-	tests := []struct {
-		name string
-		do   func(l *lab, a, b *redistest.Conn)
-		want string
-	}{
-		{"granted and refused", func(l *lab, a, b *redistest.Conn) {
-			mustDo(t, a, "SET", "k", "a1", "NX", "PX", "30000")
-			mustDo(t, b, "SET", "k", "b1", "NX", "PX", "30000")
-		}, "granted k a1 a\n"},
-		{"another's is deleted", func(l *lab, a, b *redistest.Conn) {
-			mustDo(t, a, "SET", "k", "a1", "PX", "30000")
-			mustDo(t, b, "DEL", "k")
-		}, "granted k a1 a\ndeleted k a1 b\n"},
-		{"a script releases", func(l *lab, a, b *redistest.Conn) {
-			mustDo(t, a, "SET", "k", "a1", "PX", "30000")
-			mustDo(t, b, "EVAL", release, "1", "k", "b1")
-			mustDo(t, a, "EVALSHA", strings.Trim(strings.SplitN(mustDo(t, l.direct, "SCRIPT", "LOAD", release), "\r\n", 3)[1], "\r\n"), "1", "k", "a1")
-		}, "granted k a1 a\ndeleted k a1 a\n"},
-		{"renewed and shortened", func(l *lab, a, b *redistest.Conn) {
-			mustDo(t, a, "SET", "k", "a1", "PX", "30000")
-			mustDo(t, a, "PEXPIRE", "k", "60000")
-			mustDo(t, b, "PEXPIRE", "k", "10000")
-		}, "granted k a1 a\nrenewed k a1 a\nshortened k a1 b\n"},
-		{"replaced and taken", func(l *lab, a, b *redistest.Conn) {
-			mustDo(t, a, "SET", "k", "a1")
-			mustDo(t, b, "GETSET", "k", "b1")
-			mustDo(t, b, "GETDEL", "k")
-		}, "granted k a1 a\nreplaced k b1 b\ndeleted k b1 b\n"},
-		{"a transaction is one stroke", func(l *lab, a, b *redistest.Conn) {
-			mustDo(t, a, "MULTI")
-			mustDo(t, b, "SET", "other", "1")
-			mustDo(t, a, "SETNX", "k", "a1")
-			mustDo(t, a, "PEXPIRE", "k", "30000")
-			mustDo(t, a, "EXEC")
-		}, "granted other 1 b\ngranted k a1 a\n"},
-		{"a transaction that is given up", func(l *lab, a, b *redistest.Conn) {
-			mustDo(t, a, "WATCH", "k")
-			mustDo(t, a, "MULTI")
-			mustDo(t, a, "SET", "k", "a1")
-			mustDo(t, b, "SET", "k", "b1")
-			if got := mustDo(t, a, "EXEC"); got != "*-1\r\n" {
-				t.Errorf("EXEC = %q", got)
-			}
-			mustDo(t, a, "MULTI")
-			mustDo(t, a, "SET", "k", "a2")
-			mustDo(t, a, "DISCARD")
-			mustDo(t, a, "DEL", "k")
-		}, "granted k b1 b\ndeleted k b1 a\n"},
-		{"another database is none of ours", func(l *lab, a, b *redistest.Conn) {
-			mustDo(t, a, "SELECT", "1")
-			mustDo(t, a, "SET", "k", "a1")
-			mustDo(t, b, "DEL", "k")
-			mustDo(t, a, "SELECT", "0")
-			mustDo(t, a, "SET", "k", "a2")
-		}, "granted k a2 a\n"},
-		{"evicted", func(l *lab, a, b *redistest.Conn) {
-			mustDo(t, a, "SET", "k", "a1")
-			l.sync()
-			l.mu.Lock()
-			l.shadow.Evict(time.Now(), "k", "evicted")
-			l.mu.Unlock()
-			mustDo(t, b, "DEL", "k")
-		}, "granted k a1 a\ndeleted k a1 evicted\n"},
-	}
-	for _, tt := range tests {
+	for _, tt := range deeds {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, redisd.Config{})
@@ -438,6 +442,7 @@ func TestShadowFollows(t *testing.T) {
 }
 
 func follow(t *testing.T, g *load) {
+	t.Helper()
 	l := newLab(t, redisd.Config{})
 	var conns []*redistest.Conn
 	for i := range 4 {

@@ -24,9 +24,9 @@ var ErrRefused = errors.New("testbed: the store refused the write")
 // the end of the run. The run itself went well.
 var ErrLeft = errors.New("testbed: the lock left something running after its Close")
 
-// ErrDisturbed means that the run took place and that the machine was too busy for
-// it: what it shows need not be the lock's doing.
-var ErrDisturbed = errors.New("testbed: this machine was too busy: it gave lockpick no time")
+// ErrDisturbed means that the run took place and shows nothing: this machine was too
+// busy, or what a server has done cannot be told.
+var ErrDisturbed = errors.New("testbed: the run shows nothing")
 
 // Testbed is something that a topology runs on. It is safe for concurrent use.
 type Testbed interface {
