@@ -126,13 +126,6 @@ var neutral = map[string]bool{
 	"PUBLISH": true, "PUBSUB": true, "SUBSCRIBE": true, "UNSUBSCRIBE": true, "PSUBSCRIBE": true, "PUNSUBSCRIBE": true,
 }
 
-// Supports reports whether the engine carries out a command of that name, in
-// capitals. What it does not support it refuses; see Refused.
-func (e *Engine) Supports(name string) bool {
-	_, isUnsupported := unsupported[name]
-	return !isUnsupported && (e.answers[name] != nil || transactional[name] != nil || e.db.Server().IsRegisteredCommand(name))
-}
-
 // DB returns database number n, from 0 to 15, for reading and writing keys past
 // commands: no script, transaction or hook sees it.
 func (e *Engine) DB(n int) *miniredis.RedisDB { return e.db.DB(n) }

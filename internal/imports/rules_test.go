@@ -51,7 +51,7 @@ var arrows = []arrow{
 	{"internal/keyspace", []string{"checker/history", "internal/engine"}},
 	{"internal/resource", []string{"internal/testbed", "impls", "checker/history"}},
 	{"internal/testbed", []string{"impls", "faults", "checker/history"}},
-	{"internal/tap", []string{"checker/history", "internal/engine", "internal/keyspace", "internal/resp"}},
+	{"internal/tap", []string{"checker/history", "internal/engine", "internal/keyspace"}},
 	{"internal/live", []string{
 		"internal/testbed", "impls", "impls/external", "faults", "checker/history",
 		"internal/engine", "internal/keyspace", "internal/links", "internal/resource", "internal/resp", "internal/tap",
@@ -66,7 +66,7 @@ var arrows = []arrow{
 	{"internal/reference", []string{"impls", "impls/catalog", "scenarios", "faults", "checker", "internal/harness"}},
 
 	{"cmd/lockpick", []string{
-		"reports", "internal/harness", "internal/testbed", "internal/testbed/*", "internal/testbed/sim/bubble",
+		"reports", "internal/harness", "internal/testbed", "internal/testbed/*", "internal/testbed/sim/bubble", "internal/redisd",
 		"impls", "impls/catalog", "impls/external", "scenarios", "faults", "checker", "checker/history", "internal/nearest",
 	}},
 }

@@ -132,10 +132,6 @@ func (k *Keys) Restore(all []Key, text string) []Key {
 	return k.compare("", holders, text)
 }
 
-// Become records how the keys have changed since they were last seen, with the
-// text, by nobody's command. A value that is the same is still whose it was.
-func (k *Keys) Become(text string) { k.compare("", nil, text) }
-
 // Correct says when a key really ends, which was seen to end at another time, and
 // records nothing. It does nothing to a key that has no end or is not there.
 func (k *Keys) Correct(name string, ends time.Time) {

@@ -292,7 +292,9 @@ func (n *node) goDown() {
 
 // comeUp listens to the node again, which may have lost some of its keys.
 func (n *node) comeUp() error {
-	n.monitor.Close()
+	if err := n.monitor.Close(); err != nil {
+		return err
+	}
 	n.mu.Lock()
 	n.peers = map[string]*links.Conn{}
 	n.mu.Unlock()

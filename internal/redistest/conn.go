@@ -20,6 +20,10 @@ func NewConn(nc net.Conn) *Conn { return &Conn{nc: nc, r: bufio.NewReader(nc)} }
 // Close ends the connection.
 func (c *Conn) Close() error { return c.nc.Close() }
 
+// LocalAddr is the address by which the server knows the client, if it listens on
+// a port.
+func (c *Conn) LocalAddr() string { return c.nc.LocalAddr().String() }
+
 // Do sends a command and returns the bytes of its reply.
 func (c *Conn) Do(args ...string) ([]byte, error) {
 	if err := c.Send(args...); err != nil {

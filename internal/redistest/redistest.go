@@ -6,7 +6,8 @@
 //
 // The rule that surprises: the server listens on a socket in its own temporary
 // directory and on no port, so that servers of tests that run at the same time
-// cannot take each other's.
+// cannot take each other's. A test that needs the addresses of clients asks for a
+// port besides, see OnPort.
 package redistest
 
 import (
@@ -31,21 +32,45 @@ type Server struct {
 	// Version is what the server calls itself, such as "7.0.15".
 	Version string
 
-	socket string
-	clock  string // the file that says its time, "" when that is the machine's
+	// Addr is the loopback port that it listens on, "" without OnPort.
+	Addr string
+
+	socket  string
+	clock   string // the file that says its time, "" when that is the machine's
+	process *child.Process
+	killed  bool // by its test
+}
+
+// Option is a wish of a test.
+type Option func(t testing.TB, s *Server)
+
+// OnPort lets the server listen on a free port of the loopback interface as well:
+// to the server all clients of a socket have the same address.
+func OnPort() Option {
+	return func(t testing.TB, s *Server) {
+		t.Helper()
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Addr = l.Addr().String()
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // Start starts a server whose clock is the machine's. It skips the test when
 // there is no redis-server, see the package require.
-func Start(t testing.TB) *Server {
+func Start(t testing.TB, options ...Option) *Server {
 	t.Helper()
-	return start(t, "", nil)
+	return start(t, "", nil, options)
 }
 
 // StartAt starts a server whose clock shows the given time and stands still
 // there until SetTime moves it. It needs libfaketime besides redis-server and
 // skips the test without.
-func StartAt(t testing.TB, now time.Time) *Server {
+func StartAt(t testing.TB, now time.Time, options ...Option) *Server {
 	t.Helper()
 	faketime, libc := faketimeLibraries()
 	if faketime == "" {
@@ -63,7 +88,7 @@ func StartAt(t testing.TB, now time.Time) *Server {
 		"FAKETIME_NO_CACHE=1",
 		"FAKETIME_DONT_FAKE_MONOTONIC=1", // else a step back stops the server's own timers
 		"TZ=UTC",
-	})
+	}, options)
 }
 
 // faketimeLibraries finds libfaketime and the libc beside it.
@@ -79,7 +104,7 @@ func faketimeLibraries() (faketime, libc string) {
 	return found[0], libc
 }
 
-func start(t testing.TB, clock string, env []string) *Server {
+func start(t testing.TB, clock string, env []string, options []Option) *Server {
 	t.Helper()
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -95,11 +120,18 @@ func start(t testing.TB, clock string, env []string) *Server {
 		}
 	})
 	s := &Server{socket: filepath.Join(dir, "s"), clock: clock}
+	port := "0"
+	for _, o := range options {
+		o(t, s)
+	}
+	if s.Addr != "" {
+		_, port, _ = net.SplitHostPort(s.Addr) // it is a listener's
+	}
 	log := filepath.Join(dir, "log")
-	cmd := exec.Command(program, "--port", "0", "--unixsocket", s.socket, "--dir", dir, "--logfile", log,
+	cmd := exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--unixsocket", s.socket, "--dir", dir, "--logfile", log,
 		"--save", "", "--appendonly", "no", "--daemonize", "no")
 	cmd.Env = append(os.Environ(), env...)
-	run(t, cmd)
+	s.run(t, cmd)
 
 	c, err := s.dial()
 	for end := time.Now().Add(patience); err != nil && time.Now().Before(end); c, err = s.dial() {
@@ -120,16 +152,19 @@ func start(t testing.TB, clock string, env []string) *Server {
 }
 
 // run starts the program and ends it with the test.
-func run(t testing.TB, cmd *exec.Cmd) {
+func (s *Server) run(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
 	p, err := child.Start(cmd)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.process = p
 	t.Cleanup(func() {
 		select {
 		case <-p.Ended():
-			t.Errorf("redis-server has ended before its test: %v", p.Err())
+			if !s.killed {
+				t.Errorf("redis-server has ended before its test: %v", p.Err())
+			}
 		default:
 		}
 		if err := p.Kill(); err != nil {
@@ -137,6 +172,16 @@ func run(t testing.TB, cmd *exec.Cmd) {
 		}
 		<-p.Ended()
 	})
+}
+
+// Kill ends the server at once, before its test ends. Its keys are lost.
+func (s *Server) Kill(t testing.TB) {
+	t.Helper()
+	s.killed = true
+	if err := s.process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-s.process.Ended()
 }
 
 // SetTime moves the clock of a server that StartAt started. The next command
@@ -152,7 +197,8 @@ func writeClock(file string, now time.Time) error {
 	return os.Rename(next, file)
 }
 
-// Dial connects to the server, until the end of the test at the latest.
+// Dial connects to the server, by its port if it has one, until the end of the
+// test at the latest.
 func (s *Server) Dial(t testing.TB) *Conn {
 	t.Helper()
 	c, err := s.dial()
@@ -164,7 +210,11 @@ func (s *Server) Dial(t testing.TB) *Conn {
 }
 
 func (s *Server) dial() (*Conn, error) {
-	nc, err := net.Dial("unix", s.socket)
+	network, addr := "unix", s.socket
+	if s.Addr != "" {
+		network, addr = "tcp", s.Addr
+	}
+	nc, err := net.Dial(network, addr)
 	if err != nil {
 		return nil, err
 	}

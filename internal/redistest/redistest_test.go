@@ -52,6 +52,19 @@ func TestServersAreApart(t *testing.T) {
 	}
 }
 
+func TestOnPort(t *testing.T) {
+	s := redistest.Start(t, redistest.OnPort())
+	a, b := s.Dial(t), s.Dial(t)
+	mustDo(t, a, "SET", "k", "v")
+	if got := mustDo(t, b, "CLIENT", "LIST"); !strings.Contains(got, "addr="+a.LocalAddr()+" ") || !strings.Contains(got, "addr="+b.LocalAddr()+" ") {
+		t.Errorf("of clients at %s and %s the server knows\n%s", a.LocalAddr(), b.LocalAddr(), got)
+	}
+	s.Kill(t)
+	if got, err := b.Do("GET", "k"); err == nil {
+		t.Errorf("a server that was killed answers %q", got)
+	}
+}
+
 func TestClockStandsStillAndMoves(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 123e6, time.UTC)
 	s := redistest.StartAt(t, start)

@@ -1,19 +1,3 @@
-// Package tap tells what a real Redis server has done to its keys: it reads what
-// the server's MONITOR prints, and lets an engine of our own execute it once more
-// and package keyspace look at the keys, so that the records are those that the
-// simulator makes.
-//
-// It knows nothing of clients but their addresses, and nothing of locks.
-//
-// What MONITOR of Redis 7.0 prints, and does not: a command when it is executed,
-// the parts of a transaction only at EXEC, in their order, between a MULTI that
-// was printed when it came and the EXEC; the calls of a script after the script,
-// as from "lua"; nothing of commands that the server refuses without executing
-// them, since they are unknown, have too few words, or may not be executed now; and
-// nothing of AUTH and CONFIG. A key that expires is no command.
-//
-// The rule that surprises: time is the server's. A line says when its clock stood
-// where, and a key ends by that clock, whatever the clock of this machine says.
 package tap
 
 import (
@@ -23,94 +7,156 @@ import (
 	"time"
 )
 
+// Lua is the From of what a script called.
+const Lua = "lua"
+
 // Line is one line of MONITOR.
 type Line struct {
-	At   time.Time // by the server's clock, to the microsecond
-	DB   int       // the number of the database
-	From string    // the client's address; "lua" for what a script has called
+	At   time.Time // by the server's clock, in whole microseconds
+	DB   int       // the database that was selected once it was executed
+	From string    // the client's address, Lua, or "unix:" and the path of the server's socket
 	Args []string  // at least one
 }
 
-// Parse reads a line as MONITOR prints it, without its end. The error says what is
-// wrong with it.
+// Parse reads a line without its "+" and without the end of the line. It takes
+// nothing that Redis would not print: what it takes, printed again, is the same.
 func Parse(s string) (Line, error) {
-	stamp, rest, ok := strings.Cut(s, " [")
-	if !ok {
-		return Line{}, fmt.Errorf("tap: %.60q does not begin with a time and a client", s)
+	head, args, ok := strings.Cut(s, "] ")
+	at, from, ok2 := strings.Cut(head, " [")
+	number, from, ok3 := strings.Cut(from, " ")
+	if !ok || !ok2 || !ok3 || from == "" {
+		return Line{}, fmt.Errorf("tap: %.200q is not a line of MONITOR", s)
 	}
-	at, err := parseTime(stamp)
-	if err != nil {
-		return Line{}, err
+	l := Line{From: from}
+	var err error
+	if l.At, err = parseTime(at); err != nil {
+		return Line{}, fmt.Errorf("tap: time of %.200q: %w", s, err)
 	}
-	// an address with a ] in it, as of IPv6, is followed by a space only at its end
-	who, words, ok := strings.Cut(rest, "] ")
-	number, from, both := strings.Cut(who, " ")
-	db, err := strconv.Atoi(number)
-	if !ok || !both || from == "" || err != nil || db < 0 {
-		return Line{}, fmt.Errorf("tap: %.60q does not name a database and a client", s)
+	if l.DB, err = parseNumber(number); err != nil {
+		return Line{}, fmt.Errorf("tap: database of %.200q: %w", s, err)
 	}
-	l := Line{At: at, DB: db, From: from}
-	for words != "" {
-		var word string
-		if word, words, err = unquote(words); err != nil {
-			return Line{}, err
-		}
-		l.Args = append(l.Args, word)
-	}
-	if len(l.Args) == 0 {
-		return Line{}, fmt.Errorf("tap: %.60q has no command", s)
+	if l.Args, err = parseWords(args); err != nil {
+		return Line{}, fmt.Errorf("tap: words of %.200q: %w", s, err)
 	}
 	return l, nil
 }
 
-// parseTime reads seconds with six digits after the point.
+// parseTime reads seconds and, after the point, six digits of microseconds.
 func parseTime(s string) (time.Time, error) {
-	whole, fraction, ok := strings.Cut(s, ".")
-	sec, err := strconv.ParseInt(whole, 10, 64)
-	usec, err2 := strconv.ParseUint(fraction, 10, 32)
-	if !ok || err != nil || err2 != nil || len(fraction) != 6 {
-		return time.Time{}, fmt.Errorf("tap: %.60q is no time", s)
+	const digits = 6
+	whole, micros, ok := strings.Cut(s, ".")
+	if !ok || len(micros) != digits || strings.Trim(micros, "0123456789") != "" {
+		return time.Time{}, fmt.Errorf("%q has no microseconds", s)
 	}
-	return time.Unix(sec, int64(usec)*int64(time.Microsecond)), nil
+	seconds, err := parseNumber(whole)
+	if err != nil {
+		return time.Time{}, err
+	}
+	n, err := strconv.Atoi(micros)
+	return time.Unix(int64(seconds), int64(n)*int64(time.Microsecond)).UTC(), err
 }
 
-// escapes are the letters that stand for others after a backslash.
+// parseNumber reads a number that is not negative, as it is printed.
+func parseNumber(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err == nil && (n < 0 || strconv.Itoa(n) != s) {
+		err = fmt.Errorf("%q is not a plain number", s)
+	}
+	return n, err
+}
+
+// parseWords reads the quoted words of a command.
+func parseWords(s string) ([]string, error) {
+	var words []string
+	for {
+		word, rest, err := parseWord(s)
+		if err != nil {
+			return nil, err
+		}
+		words = append(words, word)
+		if rest == "" {
+			return words, nil
+		}
+		if rest[0] != ' ' {
+			return nil, fmt.Errorf("%.20q follows a word", rest)
+		}
+		s = rest[1:]
+	}
+}
+
+// escapes are the letters that stand for others after a backslash. (sdscatrepr of
+// Redis.)
 var escapes = map[byte]byte{'\\': '\\', '"': '"', 'n': '\n', 'r': '\r', 't': '\t', 'a': '\a', 'b': '\b'}
 
-// unquote takes the first word, in double quotes, off a string, and the space
-// after it.
-func unquote(s string) (word, rest string, err error) {
-	bad := fmt.Errorf("tap: %.60q is no word in quotes", s)
-	if s[0] != '"' {
-		return "", "", bad
+// parseWord reads one quoted word and returns what follows it.
+func parseWord(s string) (word, rest string, err error) {
+	if s == "" || s[0] != '"' {
+		return "", "", fmt.Errorf("%.20q does not begin with a quote", s)
+	}
+	s = s[1:]
+	plain := strings.IndexAny(s, `"\`)
+	if plain >= 0 && s[plain] == '"' && isPlain(s[:plain]) {
+		return s[:plain], s[plain+1:], nil
 	}
 	var b strings.Builder
-	for i := 1; i < len(s); i++ {
-		switch c := s[i]; {
+	for s != "" {
+		c := s[0]
+		switch {
 		case c == '"':
-			rest = s[i+1:]
-			if rest == "" {
-				return b.String(), "", nil
-			}
-			if rest[0] != ' ' || len(rest) == 1 {
-				return "", "", bad
-			}
-			return b.String(), rest[1:], nil
-		case c != '\\':
+			return b.String(), s[1:], nil
+		case c != '\\' && isPlain(s[:1]):
 			b.WriteByte(c)
-		case i+3 < len(s) && s[i+1] == 'x':
-			n, err := strconv.ParseUint(s[i+2:i+4], 16, 8)
-			if err != nil {
-				return "", "", bad
-			}
-			b.WriteByte(byte(n))
-			i += 3
-		case i+1 < len(s) && escapes[s[i+1]] != 0:
-			b.WriteByte(escapes[s[i+1]])
-			i++
-		default:
-			return "", "", bad
+			s = s[1:]
+			continue
+		case c != '\\' || len(s) < 2:
+			return "", "", fmt.Errorf("%.20q is not escaped", s)
+		}
+		if letter, ok := escapes[s[1]]; ok {
+			b.WriteByte(letter)
+			s = s[2:]
+			continue
+		}
+		letter, err := parseHex(s)
+		if err != nil {
+			return "", "", err
+		}
+		b.WriteByte(letter)
+		s = s[hexLength:]
+	}
+	return "", "", fmt.Errorf("the last word has no end")
+}
+
+const hexLength = len(`\x00`)
+
+// parseHex reads the letter that s begins with, one that has no other way to be
+// written.
+func parseHex(s string) (byte, error) {
+	if len(s) >= hexLength && s[1] == 'x' {
+		n, err := strconv.ParseUint(s[2:hexLength], 16, 8)
+		if letter := byte(n); err == nil && fmt.Sprintf("%02x", n) == s[2:hexLength] && mustHex(letter) {
+			return letter, nil
 		}
 	}
-	return "", "", bad
+	return 0, fmt.Errorf("%.20q is no escaped letter", s)
+}
+
+// mustHex reports whether a letter is printed as a number.
+func mustHex(letter byte) bool {
+	for _, l := range escapes {
+		if l == letter {
+			return false
+		}
+	}
+	return !isPlain(string(rune(letter)))
+}
+
+// isPlain reports whether all letters are printed as they are, of those that have
+// no escape.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }

@@ -1,162 +1,140 @@
 package tap
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
 )
 
-// Sync makes the shadow's keys those that the server has at the time at, which do
-// tells: it sends a command of database 0 and returns the reply. The differences
-// are recorded, with the text and as no client's doing. It is for a server that
-// may have lost or won keys which no command has touched, as when it comes up
-// again. Connections, scripts and a command that could not be followed are forgotten.
+// Sync makes the shadow equal to the server, and records the differences with the
+// text and as no client's doing: after a restart, with or without the data, after a
+// replica has got everything anew from its primary, or when the shadow has Strayed.
+// do sends a command to the server on a connection of its own, in database 0, and
+// returns the bytes of the reply. When there is an error nothing has changed.
+//
+// All keys are read at one instant, by one script, whose line MONITOR prints in its
+// place among the others. What was executed before it is part of what it has read:
+// the lines up to it, which have been or will be given to Apply, are passed over.
+// So a Monitor must be watching when Sync is called, and when that Monitor ends
+// before the script's line has come, the next one needs a Sync of its own.
+//
+// Only database 0 is read. A shadow is not told which scripts the server knows, and
+// forgets them.
 func (s *Shadow) Sync(at time.Time, do func(args ...string) ([]byte, error), text string) error {
+	s.syncs++
+	mark := fmt.Sprintf("lockpick:sync:%d:%d", at.UnixNano(), s.syncs)
+	reply, err := do("EVAL", readAll, "0", mark)
+	if err != nil {
+		return fmt.Errorf("tap: sync: %w", err)
+	}
+	found, err := parseKeys(reply)
+	if err != nil {
+		return fmt.Errorf("tap: sync: %w", err)
+	}
 	s.Advance(at)
-	found := map[string]bool{}
-	reply, err := do("KEYS", "*")
-	if err != nil {
-		return err
-	}
-	names, err := elements(reply)
-	if err != nil {
-		return err
-	}
-	s.engine.Advance(at)
-	db := s.engine.DB(0)
-	for _, name := range names {
-		value, err := fetch(do, name)
-		if err != nil {
-			return fmt.Errorf("tap: read %q: %w", name, err)
-		}
-		if value == nil {
-			continue // it has ended since
-		}
-		found[name] = true
-		db.Del(name)
-		c := s.client("")
-		s.engine.Execute(c.session, value.create)
-		c.session.Reply()
-		if value.ends >= 0 {
-			db.SetTTL(name, max(time.UnixMilli(value.ends).Sub(at), time.Nanosecond))
-		}
-	}
-	for _, name := range db.Keys() {
-		if !found[name] {
-			db.Del(name)
-		}
-	}
-	s.keys.Become(text)
-	s.clients, s.lost = map[string]*client{}, ""
-	s.engine.ForgetScripts()
+	s.install(found)
+	s.text = text
+	s.keys.Compare("")
+	s.text = ""
+	s.mark, s.strayed, s.awaited = mark, "", 0
+	s.rehearsal.engine.ForgetScripts()
 	return nil
 }
 
-// value is a key of a server.
-type value struct {
-	create []string // the command that makes it
-	ends   int64    // in milliseconds, -1 for never
-}
-
-// readers are, for each type, how a key is read and made.
-var readers = map[string]struct{ read, create []string }{
-	"string": {[]string{"GET"}, []string{"SET"}},
-	"hash":   {[]string{"HGETALL"}, []string{"HSET"}},
-	"list":   {[]string{"LRANGE", "0", "-1"}, []string{"RPUSH"}},
-	"set":    {[]string{"SMEMBERS"}, []string{"SADD"}},
-	"zset":   {[]string{"ZRANGE", "0", "-1", "WITHSCORES"}, []string{"ZADD"}},
-}
-
-// fetch reads a key, nil when it is not there, or not any more.
-func fetch(do func(args ...string) ([]byte, error), name string) (*value, error) {
-	kind, err := do("TYPE", name)
-	if err != nil {
-		return nil, err
+// install makes the keys of database 0 those that were found.
+func (s *Shadow) install(found []foundKey) {
+	db, now := s.machine.engine.DB(0), s.machine.engine.Now()
+	for _, key := range db.Keys() {
+		db.Del(key)
 	}
-	if string(kind) == "+none\r\n" {
-		return nil, nil
-	}
-	how, ok := readers[string(bytes.TrimSpace(bytes.TrimPrefix(kind, []byte("+"))))]
-	if !ok {
-		return nil, fmt.Errorf("it is of a type that is not followed: %q", kind)
-	}
-	reply, err := do(append([]string{how.read[0], name}, how.read[1:]...)...)
-	if err != nil {
-		return nil, err
-	}
-	end, err := do("PEXPIRETIME", name)
-	if err != nil {
-		return nil, err
-	}
-	v := &value{create: append([]string{how.create[0]}, name)}
-	if v.ends, err = number(end); err != nil {
-		return nil, err
-	}
-	parts, err := elements(reply)
-	if err != nil {
-		return nil, err
-	}
-	if len(parts) == 0 || v.ends == gone {
-		return nil, nil
-	}
-	if how.create[0] == "ZADD" { // a score stands before its member
-		for i := 0; i+1 < len(parts); i += 2 {
-			parts[i], parts[i+1] = parts[i+1], parts[i]
+	for _, f := range found {
+		put(db, f.name, f.value) // it is of a kind that parseKeys lets pass
+		if f.ends < 0 {
+			continue
+		}
+		if left := time.UnixMilli(f.ends).Add(lastMoment).Sub(now); left > 0 {
+			db.SetTTL(f.name, left)
+		} else {
+			db.Del(f.name) // it has ended since it was read
 		}
 	}
-	v.create = append(v.create, parts...)
-	return v, nil
 }
 
-// gone is what PEXPIRETIME says of a key that is not there.
-const gone = -2
+// readAll is the script that reads all keys: the name of each, its type, its end,
+// and what it holds.
+const readAll = `
+local all, cursor = {}, '0'
+local how = {
+	string = {'GET'}, hash = {'HGETALL'}, list = {'LRANGE', 0, -1}, set = {'SMEMBERS'},
+	zset = {'ZRANGE', 0, -1, 'WITHSCORES'},
+}
+repeat
+	local page = redis.call('SCAN', cursor, 'COUNT', 1000)
+	cursor = page[1]
+	for _, key in ipairs(page[2]) do
+		local kind, parts = redis.call('TYPE', key).ok, {}
+		if how[kind] then
+			parts = redis.call(how[kind][1], key, unpack(how[kind], 2))
+			if kind == 'string' then parts = {parts} end
+		end
+		if kind ~= 'none' then
+			all[#all + 1] = {key, kind, redis.call('PEXPIRETIME', key), parts}
+		end
+	end
+until cursor == '0'
+return all`
 
-var errReply = errors.New("the server does not answer as Redis does")
-
-// number reads a reply that is one.
-func number(reply []byte) (int64, error) {
-	if len(reply) < 4 || reply[0] != ':' {
-		return 0, fmt.Errorf("%w: %q", errReply, reply)
-	}
-	return strconv.ParseInt(string(reply[1:len(reply)-2]), 10, 64)
+// foundKey is a key of the server.
+type foundKey struct {
+	name string
+	value
+	ends int64 // by Unix time in milliseconds, negative for never
 }
 
-// elements reads a reply that is a string or an array of strings, none for null.
-func elements(reply []byte) ([]string, error) {
-	bad := fmt.Errorf("%w: %.60q", errReply, reply)
-	head, rest, ok := bytes.Cut(reply, []byte("\r\n"))
-	if !ok || len(head) < 2 {
-		return nil, bad
-	}
-	n := 1
-	switch head[0] {
-	case '$':
-		rest = reply
-	case '*':
-		var err error
-		if n, err = strconv.Atoi(string(head[1:])); err != nil {
-			return nil, bad
+// parseKeys reads the reply to readAll.
+func parseKeys(reply []byte) ([]foundKey, error) {
+	r := &reader{rest: reply}
+	var all []foundKey
+	for range r.length('*') {
+		if r.length('*') != 4 {
+			r.fail()
 		}
+		k := foundKey{name: r.text(), value: value{kind: r.text()}, ends: r.integer()}
+		for range r.length('*') {
+			k.parts = append(k.parts, r.text())
+		}
+		if r.err != nil {
+			break
+		}
+		if !k.sound() {
+			return nil, fmt.Errorf("key %q is a %s of %d parts, which cannot be followed", k.name, k.kind, len(k.parts))
+		}
+		all = append(all, k)
+	}
+	if r.err == nil && len(r.rest) > 0 {
+		r.fail()
+	}
+	return all, r.err
+}
+
+// sound reports whether a value is one that put can take.
+func (v value) sound() bool {
+	n := len(v.parts)
+	switch v.kind {
+	case "string":
+		return n == 1
+	case "list", "set":
+		return n > 0
+	case "hash":
+		return n > 0 && n%2 == 0
+	case "zset":
+		for i := 1; i < n; i += 2 {
+			if _, err := strconv.ParseFloat(v.parts[i], 64); err != nil {
+				return false
+			}
+		}
+		return n > 0 && n%2 == 0
 	default:
-		return nil, bad
+		return false
 	}
-	var all []string
-	for range n {
-		head, body, ok := bytes.Cut(rest, []byte("\r\n"))
-		if !ok || len(head) < 2 || head[0] != '$' {
-			return nil, bad
-		}
-		size, err := strconv.Atoi(string(head[1:]))
-		switch {
-		case err != nil || size > len(body)-2:
-			return nil, bad
-		case size < 0:
-			return all, nil
-		}
-		all = append(all, string(body[:size]))
-		rest = body[size+2:]
-	}
-	return all, nil
 }
