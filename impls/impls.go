@@ -79,6 +79,20 @@ type Config struct {
 	Also []string      // further keys, which a version that locks several keys as one takes together with Key; the others ignore them
 	TTL  time.Duration // how long one grant lasts unless it is renewed; versions without expiry ignore it
 	Wait time.Duration // how long Acquire keeps trying; 0 means one attempt
+
+	// Scale is what TTL and Wait were multiplied by to make them what they are; 0 is
+	// 1. See Scaled.
+	Scale float64
+}
+
+// Scaled is a time of the version's own at the scale of TTL and Wait: on real
+// servers a day's work is done in seconds. Versions use it for times that are as
+// long as leases, and not for how often they poll.
+func (c Config) Scaled(d time.Duration) time.Duration {
+	if c.Scale == 0 {
+		return d
+	}
+	return time.Duration(float64(d) * c.Scale)
 }
 
 // Validate reports the first thing that no lock can work with.

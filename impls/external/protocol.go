@@ -62,6 +62,7 @@ type Open struct {
 	Also     []string `json:"also,omitempty"` // further keys, for a lock of several keys as one
 	TTL      int64    `json:"ttl_ms"`
 	Wait     int64    `json:"wait_ms"`
+	Scale    float64  `json:"time_scale,omitempty"` // what those two were multiplied by; 1 when it is left out
 	Redis    Redis    `json:"redis"`
 }
 

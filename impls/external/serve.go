@@ -271,6 +271,6 @@ func (o *Open) config() impls.Config {
 	return impls.Config{
 		Key: o.Key, Also: o.Also,
 		TTL:  time.Duration(o.TTL) * time.Millisecond,
-		Wait: time.Duration(o.Wait) * time.Millisecond,
+		Wait: time.Duration(o.Wait) * time.Millisecond, Scale: o.Scale,
 	}
 }

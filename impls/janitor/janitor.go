@@ -81,7 +81,7 @@ func newLock(env impls.Env, cfg impls.Config) (impls.Lock, error) {
 func (l *lock) Acquire(ctx context.Context) (impls.Lease, error) {
 	l.start.Do(func() { l.threads.Go(l.housekeep) })
 	token := l.uuid()
-	if err := l.client.Set(ctx, l.name(token)+suffix, "1", listed).Err(); err != nil {
+	if err := l.client.Set(ctx, l.name(token)+suffix, "1", l.cfg.Scaled(listed)).Err(); err != nil {
 		return impls.Lease{}, fmt.Errorf("list the owner of %q: %w", l.cfg.Key, err)
 	}
 	l.mu.Lock()
@@ -124,12 +124,12 @@ func (l *lock) strike(ctx context.Context, owner string) {
 
 // housekeep is the process's thread: it refreshes what runs, and is the reaper.
 func (l *lock) housekeep(ctx context.Context) {
-	for n := 1; impls.Sleep(ctx, beat) == nil; n++ {
+	for n := 1; impls.Sleep(ctx, l.cfg.Scaled(beat)) == nil; n++ {
 		l.mu.Lock()
 		running := slices.Clone(l.running)
 		l.mu.Unlock()
 		for _, owner := range running {
-			_ = l.client.PExpire(ctx, l.name(owner)+suffix, listed).Err() // the next beat tries again
+			_ = l.client.PExpire(ctx, l.name(owner)+suffix, l.cfg.Scaled(listed)).Err() // the next beat tries again
 		}
 		if n%beats == 0 {
 			l.reap(ctx)

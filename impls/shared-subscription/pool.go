@@ -189,9 +189,8 @@ func (c *channel) tell(n wakeup.News) {
 }
 
 // made waits until the subscription is made, which is not to say confirmed, for
-// as long as is left, and at most patience.
-func (s *subscription) made(ctx context.Context, left time.Duration) error {
-	limit := min(left, patience)
+// at most as long as limit.
+func (s *subscription) made(ctx context.Context, limit time.Duration) error {
 	over := time.NewTimer(limit)
 	defer over.Stop()
 	select {

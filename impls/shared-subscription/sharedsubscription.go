@@ -105,7 +105,7 @@ func (l *lock) wait(ctx context.Context, token string) error {
 		if sub == nil {
 			sub = l.pool.subscribe(l.cfg.Key, l.channel)
 			defer l.pool.unsubscribe(sub)
-			if err := sub.made(ctx, left); err != nil {
+			if err := sub.made(ctx, min(left, l.cfg.Scaled(patience))); err != nil {
 				return fmt.Errorf("%w: %w", impls.ErrNotAcquired, err)
 			}
 		} else if news != wakeup.Message { // else somebody was granted a whole lease just now

@@ -48,8 +48,22 @@ func newClient(p *process, name string) *client {
 // least.
 const (
 	ioTimeout       = 3 * time.Second
-	shortestTimeout = 250 * time.Millisecond
+	shortestTimeout = 150 * time.Millisecond
 )
+
+// timeout is how long a client of the run waits for a reply. What stops a client
+// between writing a command and sending it finds the command at the link: the
+// client has begun to wait for the reply, and must not have given up when it wakes.
+func (w *world) timeout() time.Duration {
+	d := max(time.Duration(float64(ioTimeout)*w.spec.Scale), shortestTimeout)
+	longest := time.Duration(0)
+	for _, s := range w.spec.Steps {
+		if p, ok := s.Fault.(faults.Pause); ok && p.Client != "" && s.When.Wire != nil && s.When.Wire.Point == faults.BeforeSend {
+			longest = max(longest, s.For)
+		}
+	}
+	return d + longest
+}
 
 // Lock implements testbed.Client: it makes the handle in the client's process.
 func (c *client) Lock(v impls.Version, cfg impls.Config) (impls.Lock, error) {
@@ -61,11 +75,10 @@ func (c *client) Lock(v impls.Version, cfg impls.Config) (impls.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	timeout := max(time.Duration(float64(ioTimeout)*w.spec.Scale), shortestTimeout)
 	o := external.Open{
 		Version: v.Name, Client: c.name, Seed: w.spec.Seed,
-		Key: cfg.Key, Also: cfg.Also, TTL: cfg.TTL.Milliseconds(), Wait: cfg.Wait.Milliseconds(),
-		Redis: external.Redis{Timeout: timeout.Milliseconds(), Retries: w.spec.Retries},
+		Key: cfg.Key, Also: cfg.Also, TTL: cfg.TTL.Milliseconds(), Wait: cfg.Wait.Milliseconds(), Scale: w.spec.Scale,
+		Redis: external.Redis{Timeout: w.timeout().Milliseconds(), Retries: w.spec.Retries},
 	}
 	for _, node := range w.spec.Topology.Nodes {
 		o.Redis.Nodes = append(o.Redis.Nodes, w.links[linkKey{c.name, node}].Addr())

@@ -12,7 +12,7 @@ import (
 // it: a client that waits for a reply meanwhile must not give up.
 const (
 	glimpse  = 5 * time.Millisecond
-	hindered = shortestTimeout / 2
+	hindered = shortestTimeout * 2 / 3
 )
 
 // watch sees to it that this process gets time to run. What happened while it did
