@@ -18,8 +18,8 @@ func (a *app) clientCommand() *cobra.Command {
 		Long: `client is a process with locks of the catalogue in it: it reads requests of the
 adapter protocol from its standard input, one JSON object per line, and writes
 the replies to its standard output, until its input ends. Such a process can be
-stopped and killed, which is what a pause and a crash are; by hand it shows what an
-adapter in another language has to do. The simulator needs none.
+stopped and killed, which is what a pause and a crash are on real servers; by hand it
+shows what an adapter in another language has to do. The simulator needs none.
 docs/adapter-protocol.md has the protocol.`,
 		Example: `  echo '{"id":1,"op":"open","open":{"protocol":1,"version":"lua-release","client":"me","key":"k","ttl_ms":30000,"redis":{"nodes":["127.0.0.1:6379"],"timeout_ms":3000}}}' | lockpick client`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -56,6 +56,23 @@ func TestLocalScript(t *testing.T) {
 	})
 }
 
+// A part of the catalogue that has every kind of fault, trigger and wait comes out
+// on real servers as it does in the simulator.
+func TestLocalAgrees(t *testing.T) {
+	needRedis(t)
+	if raceEnabled {
+		t.Skip("takes a minute and a half, and the scripts run the same code with the race detector")
+	}
+	dir := t.TempDir()
+	out, err := exec.Command("lockpick", "agree",
+		"delete-other", "crash-between", "gc-pause", "gc-pause-tells", "get-del-window", "release-cancelled", "retry-after-lost-reply",
+		"restart-empty", "clock-jump-single", "key-evicted", "scripts-forgotten", "busy-script", "lost-wakeup", "self-deadlock", "redlock-restart",
+		"--impl", "setnx-expire,setnx-ex,lua-release,watchdog,notify,reentrant,redlock", "--out", dir).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // servers lists the redis-server processes of a process's homes.
 func servers(t *testing.T, pid int) []string {
 	t.Helper()

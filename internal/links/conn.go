@@ -45,8 +45,9 @@ type Command struct {
 
 // Name is the name that the server was given for the connection before the
 // client's first command, by CLIENT SETNAME. Clients see it with CLIENT GETNAME
-// and may give another. A connection that does not begin with a command in RESP,
-// as one with TLS, gets none; on a raw link it is "".
+// and may give another. The server has it not when it wants a password first, or
+// when the connection does not begin with a command in RESP, as one with TLS. On a
+// raw link the name is "".
 func (c *Conn) Name() string {
 	if c.Link.raw {
 		return ""
@@ -92,16 +93,9 @@ func (c *Conn) run() {
 	hooks.Closed(c)
 }
 
-// end ends the connection at both ends; what is under way is lost. The caller
-// holds Link.mu.
+// end ends the connection at both ends; what is under way is lost. It does not
+// wait.
 func (c *Conn) end() { c.cancel() }
-
-// finish is end.
-func (c *Conn) finish() {
-	c.Link.mu.Lock()
-	defer c.Link.mu.Unlock()
-	c.end()
-}
 
 // gone reports whether the client has hung up.
 func (c *Conn) gone() bool { return closed(c.halves[toNode].silent) }

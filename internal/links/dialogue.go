@@ -52,17 +52,17 @@ func (d *dialogue) awaits(is func(*Command) bool) bool {
 	return d.asked() && d.waiting[0].command != nil && is(d.waiting[0].command)
 }
 
-// what says what a reply is.
-type what uint8
+// meaning says what a reply is.
+type meaning uint8
 
 const (
-	push         what = iota // it answers nothing
-	confirmation             // of a SUBSCRIBE or its like; the last one of it has the command
+	push         meaning = iota // it answers nothing
+	confirmation                // of a SUBSCRIBE or its like; the last one of it has the command
 	answer
 )
 
 // hear takes a reply of the server.
-func (d *dialogue) hear(reply []byte) (what, awaited) {
+func (d *dialogue) hear(reply []byte) (meaning, awaited) {
 	if d.mayBePush(reply) {
 		word, channel := leading(reply)
 		if k, ok := kinds[word]; ok {
@@ -96,7 +96,7 @@ func (d *dialogue) mayBePush(reply []byte) bool {
 }
 
 // confirm takes the confirmation of one channel.
-func (d *dialogue) confirm(word string, k kind, channel string) (what, awaited) {
+func (d *dialogue) confirm(word string, k kind, channel string) (meaning, awaited) {
 	channels := d.subscribed[k.group]
 	left := len(channels)
 	switch {

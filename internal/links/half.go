@@ -18,7 +18,7 @@ type message struct {
 	command *Command // that it is, or answers; nil for none
 	role    role
 	held    bool
-	due     time.Time // when it arrives
+	due     time.Time // when it arrives at the earliest
 }
 
 // role says what is special about a message.
@@ -40,8 +40,7 @@ type half struct {
 	silent chan struct{} // closed when whoever speaks in this direction has hung up
 
 	// guarded by Link.mu
-	underway []*message
-	last     time.Time // when the newest of them arrives
+	underway []*message // in order: none arrives before the one ahead of it
 	wake     chan struct{}
 }
 
@@ -71,7 +70,7 @@ func (h *half) intake(stub *toxics.ToxicStub) {
 			close(h.silent)
 			h.inbox.close()
 			if closed(h.conn.halves[toNode].silent) && closed(h.conn.halves[toClient].silent) {
-				h.conn.finish()
+				h.conn.end()
 			}
 			h.conn.Link.unfinished.Done()
 			return
@@ -88,8 +87,7 @@ func (h *half) send(m *message, drop bool) {
 	if lost {
 		c.torn = true
 	} else {
-		h.last = later(h.last, time.Now().Add(way.extra))
-		m.due, m.held = h.last, way.holds > 0
+		m.due, m.held = time.Now().Add(way.extra), way.holds > 0
 		h.underway = append(h.underway, m)
 		signal(h.wake)
 	}
@@ -104,8 +102,7 @@ func (h *half) release(extra time.Duration) {
 	at := time.Now().Add(extra)
 	for _, m := range h.underway {
 		if m.held {
-			m.held, m.due = false, later(m.due, at)
-			h.last = m.due
+			m.held, m.due = false, at
 		}
 	}
 	signal(h.wake)
@@ -194,11 +191,4 @@ func closed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -116,7 +116,8 @@ type refusal struct {
 }
 
 // Refuse answers commands of those names, in capitals, with an error in the
-// server's place and in their turn; all commands when there are no names. It
+// server's place and in their turn; when there are no names, all commands but those
+// that set a connection up. It
 // strikes commands that arrive from now until relent is called. Of several
 // refusals the oldest counts. The server does not know of it: in a transaction it
 // executes what was not refused.
@@ -132,11 +133,14 @@ func (l *Link) Refuse(names []string, text string) (relent func()) {
 	}
 }
 
+// settingUp are the commands that a client's library sends of its own accord.
+var settingUp = []string{"HELLO", "CLIENT", "AUTH", "SELECT", "COMMAND", "READONLY"}
+
 // refuses returns the refusal that strikes a command, nil for none. The caller
 // holds l.mu.
 func (l *Link) refuses(name string) *refusal {
 	for _, r := range l.refusals {
-		if len(r.names) == 0 || slices.Contains(r.names, name) {
+		if len(r.names) == 0 && !slices.Contains(settingUp, name) || slices.Contains(r.names, name) {
 			return r
 		}
 	}

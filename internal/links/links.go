@@ -15,8 +15,8 @@
 // What a client sees that a real network would not show it: it is connected at
 // once, over a cut link too, where its first command is lost. When the server
 // takes no connection, the client's is closed right after it was made. And the
-// end of a connection, by Reset too, is an EOF. What is held is kept in memory,
-// without a limit.
+// end of a connection, by Reset too, is an EOF. What is held, and what the other
+// end does not read, is kept in memory, without a limit.
 package links
 
 import (

@@ -22,8 +22,8 @@ func (c *Conn) listen() {
 		}
 		c.hear(piece)
 	}
-	if half := c.hearing.replies.Rest(); len(half) > 0 && !c.hearing.raw {
-		h.send(&message{bytes: half}, false)
+	if rest := c.hearing.replies.Rest(); len(rest) > 0 && !c.hearing.raw {
+		h.send(&message{bytes: rest}, false)
 	}
 	c.deafen(false)
 	h.send(&message{role: ending}, false)
@@ -93,7 +93,6 @@ func (c *Conn) pass(b []byte) {
 func (c *Conn) hearReply(reply []byte) {
 	c.Link.mu.Lock()
 	what, a := c.dialogue.hear(reply)
-	c.told()
 	c.Link.mu.Unlock()
 	switch {
 	case what == push:
@@ -110,12 +109,15 @@ func (c *Conn) refuse() {
 	for {
 		c.Link.mu.Lock()
 		a, ok := c.dialogue.refused()
+		_, open := c.open[a.command]
 		c.told()
 		c.Link.mu.Unlock()
-		if !ok {
+		switch {
+		case !ok:
 			return
+		case open:
+			c.answer(a.command, a.refusal)
 		}
-		c.answer(a.command, a.refusal)
 	}
 }
 
@@ -145,7 +147,7 @@ func (c *Conn) back() {
 			break
 		}
 		if m.role == ending {
-			c.finish()
+			c.end()
 			break
 		}
 		if m.command != nil {

@@ -25,8 +25,8 @@ func (c *Conn) speak() {
 		}
 		c.say(piece)
 	}
-	if half := c.speech.commands.Rest(); half != "" && !c.speech.raw {
-		h.send(&message{bytes: []byte(half)}, false)
+	if rest := c.speech.commands.Rest(); rest != "" && !c.speech.raw {
+		h.send(&message{bytes: []byte(rest)}, false)
 	}
 	c.Link.mu.Lock()
 	c.left = true
@@ -111,7 +111,7 @@ func (c *Conn) forward() {
 		case !ok:
 			return
 		case m.role == ending:
-			c.finish()
+			c.end()
 			return
 		case c.ask(m):
 			h.write(stub, m.bytes)

@@ -81,88 +81,92 @@ func (l *lab) check(want ...string) {
 	l.said = nil
 }
 
+// getAndDelete is a script.
+const getAndDelete = "return_{redis.call('GET',KEYS[1]),redis.call('DEL',KEYS[1])}"
+
+// deeds are lines, and what is recorded of them.
+var deeds = []struct {
+	name  string
+	lines []string
+	want  []string
+}{
+	{"a lock that is taken, tried, and given back", []string{
+		"0s a SET k 1 NX PX 300", "1ms b SET k 2 NX PX 300", "2ms a DEL k", "3ms b DEL k",
+	}, []string{"0s granted k=1 of a by a for 299.5ms", "2ms deleted k=1 of a by a"}},
+
+	{"a lease that ends, at the millisecond that Redis gave it", []string{
+		"0s a SET k 1 NX PX 300", "10m b GET k",
+	}, []string{"0s granted k=1 of a by a for 299.5ms", "299.5ms expired k=1 of a"}},
+
+	{"a lease lives through the millisecond of its end", []string{
+		"0s a SET k 1 NX PX 300", "299.6ms b SET k 2 NX PX 300", "300.499ms b SET k 3 NX PX 300", "300.5ms b SET k 4 NX PX 300",
+	}, []string{"0s granted k=1 of a by a for 299.5ms", "300.499ms expired k=1 of a", "300.5ms granted k=4 of b by b for 300ms"}},
+
+	{"and can be renewed or deleted there", []string{
+		"0s a SET k 1 PX 300", "300.1ms a PEXPIRE k 300", "600ms a DEL k", "1s a GET k",
+	}, []string{"0s granted k=1 of a by a for 299.5ms", "300.1ms renewed k=1 of a by a for 299.4ms", "600ms deleted k=1 of a by a"}},
+
+	{"the end is moved", []string{
+		"0s a SET k 1 PX 300", "1ms a PEXPIRE k 299", "2ms a PEXPIRE k 100", "3ms a PERSIST k", "4ms a PEXPIREAT k 1767225601000",
+	}, []string{"0s granted k=1 of a by a for 299.5ms", "2ms shortened k=1 of a by a for 99.5ms", "3ms renewed k=1 of a by a for -1ns", "4ms renewed k=1 of a by a for 995.5ms"}},
+
+	{"another value, and one that is taken out", []string{
+		"0s a SET k 1", "1ms b SET k 2", "2ms b SET k 2", "3ms c GETDEL k",
+	}, []string{"0s granted k=1 of a by a for -1ns", "1ms replaced k=2 of b was 1 by b for -1ns", "3ms deleted k=2 of b by c"}},
+
+	{"a script, at its last line", []string{
+		"0s a SET k 1 PX 300", "1ms a EVAL if_redis.call('GET',KEYS[1])==ARGV[1]_then_return_redis.call('PEXPIRE',KEYS[1],ARGV[2])_end_return_0 1 k 1 900",
+		"1.01ms lua GET k", "1.02ms lua PEXPIRE k 900",
+	}, []string{"0s granted k=1 of a by a for 299.5ms", "1.02ms renewed k=1 of a by a for 899.48ms"}},
+
+	{"a script that nobody has told, when the next line comes", []string{
+		"0s a SET k 1", "1ms b EVALSHA 0000000000000000000000000000000000000000 1 k", "1.01ms lua GET k", "1.02ms lua DEL k", "1.03ms lua SET k 2", "2ms a DEL k",
+	}, []string{"0s granted k=1 of a by a for -1ns", "1.03ms replaced k=2 of b was 1 by b for -1ns", "2ms deleted k=2 of b by a"}},
+
+	{"a script that nobody has told, and the next command of its client", []string{
+		"0s a EVALSHA 0000000000000000000000000000000000000000 1 k", "0s lua SET k 1", "1ms a SET k 2",
+	}, []string{"0s granted k=1 of a by a for -1ns", "1ms replaced k=2 of a was 1 by a for -1ns"}},
+
+	{"a script that keeps a key in its last millisecond, and runs on", []string{
+		"0s a SET k 1 PX 1", "1.4ms b EVALSHA 0000000000000000000000000000000000000000 1 k", "1.4ms lua PERSIST k", "1.6ms lua GET k", "2ms b DEL k",
+	}, []string{"0s granted k=1 of a by a for 500µs", "1.4ms renewed k=1 of a by b for -1ns", "2ms deleted k=1 of a by b"}},
+
+	{"a function", []string{"0s a FCALL f 1 k", "0s lua SET k 1", "1ms b GET k"}, []string{"0s granted k=1 of a by a for -1ns"}},
+
+	{"what a script has undone never was", []string{
+		"0s a EVALSHA 0000000000000000000000000000000000000000 1 k", "0s lua SET k 1", "0s lua DEL k", "1ms a GET k",
+	}, nil},
+
+	{"a script that calls more here than it did there", []string{
+		"0s a SET k 1", "1ms b EVAL " + getAndDelete + " 1 k", "1ms lua GET k", "2ms a GET k", "3ms a DEL k",
+	}, []string{"0s granted k=1 of a by a for -1ns", "3ms deleted k=1 of a by a"}},
+
+	{"a script that calls less here than it did there", []string{
+		"0s a SET k 1", "1ms b EVAL return_1 1 k", "1ms lua SET k 2", "1ms lua SET k 3", "2ms a GET k",
+	}, []string{"0s granted k=1 of a by a for -1ns", "1ms replaced k=3 of b was 1 by b for -1ns"}},
+
+	{"a transaction, at EXEC", []string{
+		"0s a MULTI", "1ms b SET j 1", "2ms a SET k 1", "2ms a DEL j", "2ms a SET k 2", "2ms a EXEC",
+	}, []string{"1ms granted j=1 of b by b for -1ns", "2ms granted k=2 of a by a for -1ns", "2ms deleted j=1 of b by a"}},
+
+	{"a transaction that was aborted", []string{"0s a MULTI", "1ms a EXEC", "2ms a SET k 1"}, []string{"2ms granted k=1 of a by a for -1ns"}},
+
+	{"scripts in a transaction", []string{
+		"0s a MULTI", "1ms a EVAL return_redis.call('SET',KEYS[1],1) 1 k", "1ms lua SET k 1", "1ms a EVAL " + getAndDelete + " 1 k", "1ms lua GET k", "1ms lua DEL k", "1ms a EXEC",
+		"2ms a MULTI", "3ms a EVAL return_redis.call('SET',KEYS[1],1) 1 k", "3ms lua SET k 2", "3ms a EXEC",
+	}, []string{"3ms granted k=2 of a by a for -1ns"}},
+
+	{"a replica is told that a key has expired", []string{
+		"0s a SET k 1 PX 10", "1s primary DEL k",
+	}, []string{"0s granted k=1 of a by a for 9.5ms", "9.5ms expired k=1 of a"}},
+
+	{"the clock is set back, and ends stay", []string{
+		"1m a SET k 1 PX 300", "0s b GET k", "59s b SET k 2 NX", "1m1s b SET k 3 NX",
+	}, []string{"1m0s granted k=1 of a by a for 299.5ms", "1m0.2995s expired k=1 of a", "1m1s granted k=3 of b by b for -1ns"}},
+}
+
 func TestRecords(t *testing.T) {
-	const getAndDelete = "return_{redis.call('GET',KEYS[1]),redis.call('DEL',KEYS[1])}"
-	tests := []struct {
-		name  string
-		lines []string
-		want  []string
-	}{
-		{"a lock that is taken, tried, and given back", []string{
-			"0s a SET k 1 NX PX 300", "1ms b SET k 2 NX PX 300", "2ms a DEL k", "3ms b DEL k",
-		}, []string{"0s granted k=1 of a by a for 299.5ms", "2ms deleted k=1 of a by a"}},
-
-		{"a lease that ends, at the millisecond that Redis gave it", []string{
-			"0s a SET k 1 NX PX 300", "10m b GET k",
-		}, []string{"0s granted k=1 of a by a for 299.5ms", "299.5ms expired k=1 of a"}},
-
-		{"a lease lives through the millisecond of its end", []string{
-			"0s a SET k 1 NX PX 300", "299.6ms b SET k 2 NX PX 300", "300.499ms b SET k 3 NX PX 300", "300.5ms b SET k 4 NX PX 300",
-		}, []string{"0s granted k=1 of a by a for 299.5ms", "300.499ms expired k=1 of a", "300.5ms granted k=4 of b by b for 300ms"}},
-
-		{"and can be renewed or deleted there", []string{
-			"0s a SET k 1 PX 300", "300.1ms a PEXPIRE k 300", "600ms a DEL k", "1s a GET k",
-		}, []string{"0s granted k=1 of a by a for 299.5ms", "300.1ms renewed k=1 of a by a for 299.4ms", "600ms deleted k=1 of a by a"}},
-
-		{"the end is moved", []string{
-			"0s a SET k 1 PX 300", "1ms a PEXPIRE k 299", "2ms a PEXPIRE k 100", "3ms a PERSIST k", "4ms a PEXPIREAT k 1767225601000",
-		}, []string{"0s granted k=1 of a by a for 299.5ms", "2ms shortened k=1 of a by a for 99.5ms", "3ms renewed k=1 of a by a for -1ns", "4ms renewed k=1 of a by a for 995.5ms"}},
-
-		{"another value, and one that is taken out", []string{
-			"0s a SET k 1", "1ms b SET k 2", "2ms b SET k 2", "3ms c GETDEL k",
-		}, []string{"0s granted k=1 of a by a for -1ns", "1ms replaced k=2 of b was 1 by b for -1ns", "3ms deleted k=2 of b by c"}},
-
-		{"a script, at its last line", []string{
-			"0s a SET k 1 PX 300", "1ms a EVAL if_redis.call('GET',KEYS[1])==ARGV[1]_then_return_redis.call('PEXPIRE',KEYS[1],ARGV[2])_end_return_0 1 k 1 900",
-			"1.01ms lua GET k", "1.02ms lua PEXPIRE k 900",
-		}, []string{"0s granted k=1 of a by a for 299.5ms", "1.02ms renewed k=1 of a by a for 899.48ms"}},
-
-		{"a script that nobody has told, when the next line comes", []string{
-			"0s a SET k 1", "1ms b EVALSHA 0000000000000000000000000000000000000000 1 k", "1.01ms lua GET k", "1.02ms lua DEL k", "1.03ms lua SET k 2", "2ms a DEL k",
-		}, []string{"0s granted k=1 of a by a for -1ns", "1.03ms replaced k=2 of b was 1 by b for -1ns", "2ms deleted k=2 of b by a"}},
-
-		{"a script that nobody has told, and the next command of its client", []string{
-			"0s a EVALSHA 0000000000000000000000000000000000000000 1 k", "0s lua SET k 1", "1ms a SET k 2",
-		}, []string{"0s granted k=1 of a by a for -1ns", "1ms replaced k=2 of a was 1 by a for -1ns"}},
-
-		{"a script that keeps a key in its last millisecond, and runs on", []string{
-			"0s a SET k 1 PX 1", "1.4ms b EVALSHA 0000000000000000000000000000000000000000 1 k", "1.4ms lua PERSIST k", "1.6ms lua GET k", "2ms b DEL k",
-		}, []string{"0s granted k=1 of a by a for 500µs", "1.4ms renewed k=1 of a by b for -1ns", "2ms deleted k=1 of a by b"}},
-
-		{"a function", []string{"0s a FCALL f 1 k", "0s lua SET k 1", "1ms b GET k"}, []string{"0s granted k=1 of a by a for -1ns"}},
-
-		{"what a script has undone never was", []string{
-			"0s a EVALSHA 0000000000000000000000000000000000000000 1 k", "0s lua SET k 1", "0s lua DEL k", "1ms a GET k",
-		}, nil},
-
-		{"a script that calls more here than it did there", []string{
-			"0s a SET k 1", "1ms b EVAL " + getAndDelete + " 1 k", "1ms lua GET k", "2ms a GET k", "3ms a DEL k",
-		}, []string{"0s granted k=1 of a by a for -1ns", "3ms deleted k=1 of a by a"}},
-
-		{"a script that calls less here than it did there", []string{
-			"0s a SET k 1", "1ms b EVAL return_1 1 k", "1ms lua SET k 2", "1ms lua SET k 3", "2ms a GET k",
-		}, []string{"0s granted k=1 of a by a for -1ns", "1ms replaced k=3 of b was 1 by b for -1ns"}},
-
-		{"a transaction, at EXEC", []string{
-			"0s a MULTI", "1ms b SET j 1", "2ms a SET k 1", "2ms a DEL j", "2ms a SET k 2", "2ms a EXEC",
-		}, []string{"1ms granted j=1 of b by b for -1ns", "2ms granted k=2 of a by a for -1ns", "2ms deleted j=1 of b by a"}},
-
-		{"a transaction that was aborted", []string{"0s a MULTI", "1ms a EXEC", "2ms a SET k 1"}, []string{"2ms granted k=1 of a by a for -1ns"}},
-
-		{"scripts in a transaction", []string{
-			"0s a MULTI", "1ms a EVAL return_redis.call('SET',KEYS[1],1) 1 k", "1ms lua SET k 1", "1ms a EVAL " + getAndDelete + " 1 k", "1ms lua GET k", "1ms lua DEL k", "1ms a EXEC",
-			"2ms a MULTI", "3ms a EVAL return_redis.call('SET',KEYS[1],1) 1 k", "3ms lua SET k 2", "3ms a EXEC",
-		}, []string{"3ms granted k=2 of a by a for -1ns"}},
-
-		{"a replica is told that a key has expired", []string{
-			"0s a SET k 1 PX 10", "1s primary DEL k",
-		}, []string{"0s granted k=1 of a by a for 9.5ms", "9.5ms expired k=1 of a"}},
-
-		{"the clock is set back, and ends stay", []string{
-			"1m a SET k 1 PX 300", "0s b GET k", "59s b SET k 2 NX", "1m1s b SET k 3 NX",
-		}, []string{"1m0s granted k=1 of a by a for 299.5ms", "1m0.2995s expired k=1 of a", "1m1s granted k=3 of b by b for -1ns"}},
-	}
-	for _, tt := range tests {
+	for _, tt := range deeds {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLab(t)
 			l.hear(tt.lines...)
