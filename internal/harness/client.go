@@ -208,8 +208,10 @@ func (c *client) tell(e faults.Event) {
 // strategy has made of the resource.
 func (c *client) probe() {
 	ctx := c.client.Context()
-	if !c.within(ProbeWait+time.Minute, "the lock panicked", func() { // the minute is for time-outs of I/O
-		if !c.open(ProbeWait) {
+	wait := max(c.run.scaled(ProbeWait), time.Second)
+	timeouts := max(c.run.scaled(time.Minute), 5*time.Second) // of I/O
+	if !c.within(wait+timeouts, "the lock panicked", func() {
+		if !c.open(wait) {
 			return
 		}
 		if c.strategy != nil {

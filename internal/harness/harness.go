@@ -51,7 +51,8 @@ const (
 	// Slack is what a key may outlive its TTL by until it counts as left over.
 	Slack = time.Second
 
-	// ProbeWait is how long the probe tries to get a lock that nobody has.
+	// ProbeWait is how long the probe tries to get a lock that nobody has, at the
+	// scenario's own times.
 	ProbeWait = 10 * time.Second
 )
 

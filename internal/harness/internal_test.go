@@ -122,7 +122,7 @@ func TestHorizon(t *testing.T) {
 		}
 	}
 	of := func(sc *scenarios.Scenario, t impls.Traits) time.Duration {
-		return (&run{Setup: Setup{Scenario: sc, Version: impls.Version{Traits: t}}}).horizon()
+		return (&run{Setup: Setup{Scenario: sc, Version: impls.Version{Traits: t}, Scale: 1}}).horizon()
 	}
 	tests := []struct {
 		name   string
@@ -162,13 +162,17 @@ func TestHorizon(t *testing.T) {
 			}
 		})
 	}
+	full := (&run{Setup: Setup{Scenario: base(), Scale: 1}}).horizon()
+	if got := (&run{Setup: Setup{Scenario: base().Scaled(0.1), Scale: 0.1}}).horizon(); got != full/10 {
+		t.Errorf("at a tenth of the scale the horizon is %v of %v", got, full)
+	}
 	sc := base()
 	sc.Lock.RenewingTTL = time.Second
 	if of(sc, impls.Traits{Renew: impls.RenewOwned}) >= of(sc, impls.Traits{Renew: impls.RenewNone}) {
 		t.Error("a version that renews is given the TTL of the others")
 	}
 	asking := impls.Version{Strategy: func(impls.Env, impls.Store, impls.Config) (impls.Strategy, error) { return nil, nil }}
-	if got := (&run{Setup: Setup{Scenario: base(), Version: asking}}).horizon() - of(base(), impls.Traits{}); got < 2*time.Minute {
+	if got := (&run{Setup: Setup{Scenario: base(), Version: asking, Scale: 1}}).horizon() - of(base(), impls.Traits{}); got < 2*time.Minute {
 		t.Errorf("asking a strategy three times moves the horizon by %v", got)
 	}
 	largest := base()
@@ -206,7 +210,7 @@ func TestSettling(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			sc := &scenarios.Scenario{Topology: tt.topology}
-			r := &run{Setup: Setup{Scenario: sc, Version: impls.Version{Traits: tt.traits}}, steps: tt.steps}
+			r := &run{Setup: Setup{Scenario: sc, Version: impls.Version{Traits: tt.traits}, Scale: 1}, steps: tt.steps}
 			if got := r.settling(); got != tt.want {
 				t.Errorf("settling takes %v, want %v", got, tt.want)
 			}

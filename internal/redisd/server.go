@@ -149,9 +149,14 @@ func (s *Server) guard(p *child.Process) {
 	<-p.Ended()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.process == p {
+	if s.process != p {
+		return
+	}
+	s.process = nil
+	select {
+	case <-s.gone: // it has been so before, and was started again
+	default:
 		close(s.gone)
-		s.process = nil
 	}
 }
 
