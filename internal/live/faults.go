@@ -86,10 +86,12 @@ func (w *world) Pause(name string) error {
 	if c := w.clients[name]; c != nil {
 		return c.process.pause()
 	}
-	if _, err := w.node(name); err != nil {
+	n, err := w.node(name)
+	if err != nil {
 		return err
 	}
 	w.trouble(1)
+	n.pause(1)
 	return w.servers.Pause(name)
 }
 
@@ -98,10 +100,14 @@ func (w *world) Resume(name string) error {
 	if c := w.clients[name]; c != nil {
 		return c.process.resume()
 	}
-	if _, err := w.node(name); err != nil {
+	n, err := w.node(name)
+	if err != nil {
 		return err
 	}
 	w.trouble(-1)
+	if n.pause(-1) > 0 {
+		return nil
+	}
 	return w.servers.Resume(name)
 }
 
@@ -269,6 +275,15 @@ func (w *world) Start(name string) error {
 	}
 	w.trouble(-1)
 	return nil
+}
+
+// pause counts the faults that make the node stand still, and returns how many there
+// are.
+func (n *node) pause(by int) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.pauses += by
+	return n.pauses
 }
 
 // setClock lets set change the node's clock. What was done before is heard first:

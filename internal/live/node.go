@@ -28,8 +28,10 @@ type node struct {
 	monitor   *tap.Monitor
 	shadow    *tap.Shadow
 	down      bool
+	pauses    int
 	ahead     time.Duration          // of its clock, by which it says when something happened
-	conns     map[string]*links.Conn // open ones, by their names
+	conns     map[string]*links.Conn // all that there were, by their names
+	open      int                    // of them those that are
 	peers     map[string]*links.Conn // by the addresses that the node knows them by
 	evictor   string                 // the address of who takes keys away
 	corrector *corrector
@@ -264,19 +266,21 @@ func (n *node) record(cmd *command, at time.Duration, reply []byte) {
 	})
 }
 
-// open takes a new connection.
-func (n *node) open(c *links.Conn) {
+// accept takes a new connection.
+func (n *node) accept(c *links.Conn) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.conns[c.Name()] = c
-	n.peak = max(n.peak, len(n.conns))
+	n.open++
+	n.peak = max(n.peak, n.open)
 }
 
-// hangUp takes the end of a connection. What it has sent may still be heard of.
+// hangUp takes the end of a connection. What it has sent, its name first, may still
+// be heard of.
 func (n *node) hangUp(c *links.Conn) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.conns, c.Name())
+	n.open--
 	delete(n.ears, c)
 }
 
@@ -359,10 +363,11 @@ func (n *node) settle(m *links.Command) *command {
 const hearing = 5 * time.Second
 
 // sync waits until everything is heard that the node has done by now. It reports
-// false when the node does not answer in time.
+// false when the node does not answer: it is down, it stands still, or it takes too
+// long.
 func (n *node) sync() bool {
 	n.mu.Lock()
-	if n.down {
+	if n.down || n.pauses > 0 {
 		n.mu.Unlock()
 		return false
 	}

@@ -34,7 +34,7 @@ type command struct {
 var subscribing = map[string]bool{"SUBSCRIBE": true, "PSUBSCRIBE": true, "UNSUBSCRIBE": true, "PUNSUBSCRIBE": true}
 
 // opened takes a new connection of a client.
-func (w *world) opened(c *links.Conn) { w.nodes[c.Link.To].open(c) }
+func (w *world) opened(c *links.Conn) { w.nodes[c.Link.To].accept(c) }
 
 // closed takes the end of a connection.
 func (w *world) closed(c *links.Conn) { w.nodes[c.Link.To].hangUp(c) }
