@@ -278,6 +278,13 @@ func (c *Child) Ping() error {
 	return err
 }
 
+// SetClock sets the client's wall clock to be so far ahead of the machine's, in whole
+// milliseconds. It has been when SetClock returns.
+func (c *Child) SetClock(ahead time.Duration) error {
+	_, err := c.soon(request{Op: opClock, Ahead: ahead.Milliseconds()})
+	return err
+}
+
 // Open makes a handle on a lock over there.
 func (c *Child) Open(o Open) (impls.Lock, error) {
 	o.Protocol = Protocol

@@ -9,6 +9,7 @@ import (
 	mathrand "math/rand/v2"
 	"net"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -22,14 +23,15 @@ type env struct {
 	client  string
 	seed    uint64
 	process *impls.Process
+	ahead   *atomic.Int64 // of the process's wall clock, in nanoseconds
 	nodes   []impls.Redis
 }
 
 // noBackOff keeps go-redis from waiting for a random time between retries.
 const noBackOff = -1
 
-func newEnv(o *Open, process *impls.Process) *env {
-	e := &env{client: o.Client, seed: o.Seed, process: process}
+func newEnv(o *Open, process *impls.Process, ahead *atomic.Int64) *env {
+	e := &env{client: o.Client, seed: o.Seed, process: process, ahead: ahead}
 	if len(o.Redis.Sentinels) > 0 {
 		e.nodes = []impls.Redis{redis.NewFailoverClient(o.Redis.options(o.Redis.Sentinels...).Failover())}
 		return e
@@ -76,7 +78,7 @@ func (e *env) Redis() impls.Redis      { return e.nodes[0] }
 func (e *env) Nodes() []impls.Redis    { return slices.Clone(e.nodes) }
 func (e *env) Process() *impls.Process { return e.process }
 func (e *env) Owner() string           { return e.client }
-func (e *env) Wall() time.Time         { return time.Now().Round(0) }
+func (e *env) Wall() time.Time         { return time.Now().Round(0).Add(time.Duration(e.ahead.Load())) }
 
 // Token begins with the client's name, by which a reader of a server's log knows
 // whose it is.

@@ -248,6 +248,41 @@ func TestCancelledBefore(t *testing.T) {
 	}
 }
 
+// The wall clock of a client can be moved under a lock that trusts it: a wait of a
+// minute is over at once.
+func TestClock(t *testing.T) {
+	o, server := describeLock(t, "spin-tool")
+	if err := server.Set("order:123", "somebody"); err != nil {
+		t.Fatal(err)
+	}
+	c := mustStart(t, "lockpick")
+	l := mustOpen(t, c, o)
+	done := make(chan error, 1)
+	go func() {
+		_, err := l.Acquire(context.Background())
+		done <- err
+	}()
+	for server.TotalConnectionCount() == 0 { // it has begun to wait
+		time.Sleep(time.Millisecond)
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("Acquire = %v before the clock was moved", err)
+	default:
+	}
+	if err := c.SetClock(time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-done:
+		if !errors.Is(err, impls.ErrNotAcquired) {
+			t.Errorf("Acquire = %v, want ErrNotAcquired", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("Acquire waits on")
+	}
+}
+
 func TestLossIsTold(t *testing.T) {
 	o, server := describeLock(t, "watchdog")
 	o.TTL = 300

@@ -38,6 +38,7 @@ const (
 	opClose         = "close"  // end a handle's background work
 	opCancel        = "cancel" // the caller of an earlier request has gone away
 	opPing          = "ping"   // nothing but to answer
+	opClock         = "clock"  // move the client's wall clock
 )
 
 // request is a line to the client. Which fields it has follows from Op.
@@ -48,6 +49,7 @@ type request struct {
 	Lease int64  `json:"lease,omitempty"` // the ID of the request that was granted it
 	Of    int64  `json:"of,omitempty"`    // the request that is cancelled
 	Open  *Open  `json:"open,omitempty"`
+	Ahead int64  `json:"ahead_ms,omitempty"` // how far the wall clock is to be ahead of the machine's, in milliseconds
 
 	Cancelled bool `json:"cancelled,omitempty"` // the caller had gone away before it asked
 }

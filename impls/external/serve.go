@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockpick/impls"
@@ -52,6 +53,7 @@ type server struct {
 	ctx     context.Context
 	lookup  func(string) (impls.Version, bool)
 	process impls.Process
+	ahead   atomic.Int64   // of the process's wall clock, in nanoseconds
 	calling sync.WaitGroup // requests under way
 	telling sync.WaitGroup // watchers of leases
 
@@ -163,6 +165,9 @@ func (s *server) carryOut(ctx context.Context, r request, came time.Time) reply 
 		return s.open(r)
 	case opPing:
 		return reply{}
+	case opClock:
+		s.ahead.Store(r.Ahead * int64(time.Millisecond))
+		return reply{}
 	}
 	s.mu.Lock()
 	l := s.locks[r.Lock]
@@ -224,7 +229,7 @@ func (s *server) open(r request) reply {
 	if !ok || v.New == nil {
 		return refuse("there is no lock %q here", o.Version)
 	}
-	lock, err := v.New(newEnv(o, &s.process), o.config())
+	lock, err := v.New(newEnv(o, &s.process, &s.ahead), o.config())
 	if err != nil {
 		return refuse("make the lock: %v", err)
 	}

@@ -213,8 +213,12 @@ func (w *world) Refuse(name string, commands []string, text string) (func(), err
 	}, nil
 }
 
-// Jump implements faults.Jumper.
+// Jump implements faults.Jumper. A client's clock is its lock's to look at, so the
+// client is told.
 func (w *world) Jump(name string, by time.Duration) error {
+	if c := w.clients[name]; c != nil {
+		return c.process.jump(by)
+	}
 	n, err := w.node(name)
 	if err != nil {
 		return err

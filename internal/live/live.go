@@ -23,7 +23,6 @@ import (
 	"os/exec"
 	"time"
 
-	"lockpick/faults"
 	"lockpick/internal/testbed"
 )
 
@@ -94,21 +93,7 @@ func (t *Testbed) Refuses(n testbed.Need) string {
 	case n.Topology.Primary != "":
 		return "its nodes are replicas of one another"
 	}
-	for _, s := range n.Steps {
-		if why := cannot(s.Fault); why != "" {
-			return why
-		}
-	}
 	return t.provider.Refuses(n)
-}
-
-// cannot says which fault the world has not, or "".
-func cannot(f faults.Fault) string {
-	clock, ok := f.(faults.Clock)
-	if ok && clock.Client != "" {
-		return "a client process has the clock of its machine, which cannot be moved for it alone"
-	}
-	return ""
 }
 
 // Run implements testbed.Testbed. When ctx ends, the clients and servers end with it,

@@ -24,6 +24,7 @@ type process struct {
 	pauses  int
 	resumed chan struct{} // closed when it goes on, or dies; nil while it runs
 	crashed bool
+	ahead   time.Duration // of its wall clock
 	answers testbed.Answers
 	changed chan struct{} // closed, and made anew, when answers change
 }
@@ -126,6 +127,23 @@ func (p *process) open() {
 		close(p.resumed)
 		p.resumed = nil
 	}
+}
+
+// jump moves the process's wall clock. One that stands still finds it moved when it
+// goes on.
+func (p *process) jump(by time.Duration) error {
+	p.mu.Lock()
+	p.ahead += by
+	ahead, child, paused := p.ahead, p.child, p.resumed != nil
+	p.mu.Unlock()
+	if child == nil {
+		return nil
+	}
+	if paused {
+		go func() { _ = child.SetClock(ahead) }() // it is the first that the client reads
+		return nil
+	}
+	return child.SetClock(ahead)
 }
 
 // crash kills the process.

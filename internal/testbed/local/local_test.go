@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"lockpick/checker"
-	"lockpick/faults"
 	"lockpick/impls"
 	"lockpick/impls/catalog"
 	"lockpick/impls/external"
@@ -162,8 +161,6 @@ func TestRefuses(t *testing.T) {
 	sentinel := harness.Need(mustScenario(t, "failover"), lock)
 	without := single
 	without.Version = strategy
-	clock := single
-	clock.Steps = []faults.Step{{Fault: faults.Clock{Client: "client-1"}}}
 	tests := []struct {
 		name string
 		need testbed.Need
@@ -172,7 +169,6 @@ func TestRefuses(t *testing.T) {
 		{"one node", single, ""},
 		{"Sentinels", sentinel, "replicas of one another"},
 		{"a strategy", without, "a strategy has no lock"},
-		{"the clock of a client", clock, "the clock of its machine"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
