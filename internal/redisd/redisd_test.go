@@ -341,7 +341,7 @@ func TestServerThatDoesNotStart(t *testing.T) {
 		{"ends at once", "exit 3", "exit status 3"},
 		{"ends well", "exit 0", "exit status 0"},
 		{"says why", `while [ "$1" != --logfile ]; do shift; done; echo it is too hot >"$2"; exit 1`, "the end of its log:\nit is too hot"},
-		{"never answers", "exec sleep 600", "deadline exceeded"},
+		{"never answers", "exec sleep 600", "it does not answer in time: context deadline exceeded"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -91,6 +91,8 @@ func (p *provider) Build(ctx context.Context, n testbed.Need) (live.Servers, err
 		return nil, err
 	}
 	s := &servers{home: home, nodes: map[string]*redisd.Server{}}
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
 	var starting sync.WaitGroup
 	errs := make([]error, len(n.Topology.Nodes))
 	started := make([]*redisd.Server, len(errs))
@@ -130,11 +132,11 @@ func (s *servers) Jump(n string, by time.Duration) error {
 }
 func (s *servers) Drift(n string, rate float64) error { return s.nodes[n].Drift(rate) }
 
-// again is how long a server may take to come up again.
-const again = 10 * time.Second
+// patience is how long servers may take to come up.
+const patience = 15 * time.Second
 
 func (s *servers) Start(node string) error {
-	ctx, stop := context.WithTimeout(context.Background(), again)
+	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
 	return s.nodes[node].Start(ctx)
 }
