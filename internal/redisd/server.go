@@ -173,7 +173,7 @@ func (s *Server) answers(ctx context.Context, p *child.Process) error {
 			}
 			return errors.New("it has ended with exit status 0")
 		case <-ctx.Done():
-			return fmt.Errorf("it does not answer in time: %w (%v)", ctx.Err(), last)
+			return fmt.Errorf("it does not answer in time: %w (%w)", ctx.Err(), last)
 		case <-tick.C:
 		}
 		if last = s.ping(ctx); last == nil {
