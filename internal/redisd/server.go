@@ -164,7 +164,7 @@ func (s *Server) guard(p *child.Process) {
 func (s *Server) answers(ctx context.Context, p *child.Process) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	var last error
+	last := errors.New("it was not asked yet")
 	for {
 		select {
 		case <-p.Ended():
