@@ -10,7 +10,7 @@ import (
 // processes and a busy machine take for anything.
 const (
 	shortestTTL       = time.Second
-	shortestWait      = time.Second // locks that poll do so every 50 to 250 ms
+	shortestWait      = 2 * time.Second // locks that poll do so every 50 to 250 ms
 	shortestWork      = 50 * time.Millisecond
 	shortestDownAfter = 500 * time.Millisecond // a failover takes two to four times as long
 )

@@ -129,7 +129,7 @@ func TestScale(t *testing.T) {
 		{"short leases", Scenario{Lock: Lock{TTL: 4 * time.Second}}, 0.25},
 		{"short leases for who renews", Scenario{Lock: Lock{TTL: 30 * time.Second, RenewingTTL: 2 * time.Second}}, 0.5},
 		{"leases that are too short for any scale", Scenario{Lock: Lock{TTL: 100 * time.Millisecond}}, 1},
-		{"a short wait", Scenario{Lock: Lock{TTL: 30 * time.Second, Wait: 4 * time.Second}}, 0.25},
+		{"a short wait", Scenario{Lock: Lock{TTL: 30 * time.Second, Wait: 4 * time.Second}}, 0.5},
 		{"short work", Scenario{Lock: Lock{TTL: 30 * time.Second}, Workload: Workload{Work: 200 * time.Millisecond}}, 0.25},
 		{"Sentinels", Scenario{Topology: Topology{Redis: Sentinel, DownAfter: 5 * time.Second}, Lock: Lock{TTL: 30 * time.Second}}, 0.1},
 	}

@@ -65,7 +65,10 @@ var examinations = []examination{
 		return fmt.Sprintf("%s at %s", p.Version, p.Path), err
 	}},
 	{"libfaketime", "--testbed local, clocks of nodes", func(context.Context) (string, error) {
-		return "there", redisd.Faketime()
+		if reason := redisd.Faketime(); reason != "" {
+			return "", errors.New(reason)
+		}
+		return "there", nil
 	}},
 	{"go", "building and testing lockpick", func(ctx context.Context) (string, error) {
 		out, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()

@@ -74,35 +74,33 @@ func TestLocalAgrees(t *testing.T) {
 	}
 }
 
-// servers lists the redis-server processes of a process's homes.
-func servers(t *testing.T, pid int) []string {
+// children lists the processes that a process has started and that run.
+func children(t *testing.T, pid int) []int {
 	t.Helper()
-	files, err := filepath.Glob("/proc/*/cmdline")
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found []string
+	var found []int
 	for _, file := range files {
-		line, err := os.ReadFile(file)
-		if err != nil {
-			continue // it has ended
-		}
-		if strings.Contains(string(line), fmt.Sprintf("lockpick-servers-%d-", pid)) || strings.Contains(string(line), "redis-server") && parent(file) == pid {
-			found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
+		child, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if state, parent := standing(child); err == nil && parent == pid && state != "Z" {
+			found = append(found, child)
 		}
 	}
 	return found
 }
 
-// parent is the number of the process that a /proc/N/cmdline's has been started by.
-func parent(cmdline string) int {
-	stat, err := os.ReadFile(filepath.Join(filepath.Dir(cmdline), "stat"))
+// standing is the state of a process and the number of its parent, "" and 0 when
+// there is no such process.
+func standing(pid int) (state string, parent int) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0
+		return "", 0
 	}
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	pid, _ := strconv.Atoi(fields[1]) // the kernel writes a number
-	return pid
+	parent, _ = strconv.Atoi(fields[1]) // the kernel writes a number
+	return fields[0], parent
 }
 
 // homes lists what servers have left in a directory for temporary files.
@@ -142,14 +140,23 @@ func TestNothingIsLeft(t *testing.T) {
 			}
 			defer func() { _ = cmd.Process.Kill() }() // it has ended unless the test failed
 			pid := cmd.Process.Pid
-			eventually(t, "servers run", func() bool { return len(servers(t, pid)) > 3 })
+			var started []int
+			eventually(t, "servers and clients run", func() bool {
+				started = children(t, pid)
+				return len(started) > 6
+			})
 			if err := cmd.Process.Signal(tt.signal); err != nil {
 				t.Fatal(err)
 			}
 			if err := cmd.Wait(); err == nil {
 				t.Error("it ended well")
 			}
-			eventually(t, "no server runs", func() bool { return len(servers(t, pid)) == 0 })
+			for _, child := range started {
+				eventually(t, "a server or a client ends", func() bool {
+					state, _ := standing(child)
+					return state == "" || state == "Z"
+				})
+			}
 			if got := homes(t, dir); len(got) > tt.homes {
 				t.Errorf("left are %q", got)
 			}

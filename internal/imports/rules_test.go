@@ -30,7 +30,7 @@ var arrows = []arrow{
 	{"internal/require", nil},
 	{"internal/engine", nil},
 	{"internal/resp", nil},
-	{"internal/redisd", []string{"internal/child"}},
+	{"internal/redisd", []string{"internal/child", "internal/resp"}},
 	{"internal/links", []string{"faults", "internal/resp"}},
 	{"internal/testbed/sim/bubble", nil},
 

@@ -1,322 +1,198 @@
-// Package redisd runs redis-server processes on loopback ports and hurts them:
-// they can be stopped in place, killed, brought up again with all, none or all but
-// the last of their data, and have their clocks moved.
-//
-// It knows nothing of topologies, locks or what is stored.
-//
-// The rule that surprises: a server is never shut down in good order. Whatever
-// ends it is SIGKILL, so that what it comes up with is what it had written to its
-// disk, and nothing of it outlives this process.
 package redisd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
+	"regexp"
 	"sync"
-	"time"
-
-	"lockpick/internal/child"
 )
 
-// Config says what server to start.
-type Config struct {
-	Name    string   // of its directory, and in errors
-	Clock   bool     // its clock can be moved; that needs libfaketime and slows it down by a third
-	Persist bool     // what it has stored is there when it comes up again
-	Options []string // further options and their values, as on redis-server's command line
-}
-
-// Server is a redis-server. It is safe for concurrent use, but for Start, Stop,
-// Pause and Resume, which are called one after the other.
+// Server is a redis-server or a Sentinel, whose process comes and goes. It is safe
+// for concurrent use: Stop, Start, Pause and Resume wait for each other, Close ends
+// what they wait for, and nothing else waits.
 type Server struct {
-	config  Config
-	program Program
-	dir     string
-	port    int
-	clock   *clock   // nil when it cannot be moved
-	journal *journal // nil when it does not persist
+	name      string
+	addr      string
+	dir       string
+	home      *Home
+	program   Program
+	arguments []string
+	port      *port
+	clock     *clock // nil when it cannot be moved
+	data      *data
+	greet     func(ctx context.Context) error // what it is told once it is up
 
-	mu      sync.Mutex
-	process *child.Process // nil while it is down
-	gone    chan struct{}  // closed when it has ended and nobody stopped it
+	turn sync.Mutex // of the one verb that is at work
+
+	mu     sync.Mutex
+	life   *life // the newest
+	closed bool
+
+	once   sync.Once
+	closes error
 }
 
-// tries is how often another port is tried when somebody else was faster.
-const tries = 5
+// plan is what is different between servers and Sentinels.
+type plan struct {
+	name     string
+	settings settings
+	flags    []string
+	clock    bool
+	persist  bool
+	ports    func() (*port, error)
+	greeting []string // a command, if any
+}
 
-// Start starts a server. It answers when Start returns. The error carries the end
-// of the server's log.
+var namePattern = regexp.MustCompile(`^[0-9A-Za-z][-_.0-9A-Za-z]*$`)
+
+// Start starts a server on a free port and returns when it answers. One that fails
+// to start leaves nothing, and the error has the last lines of its log. It waits no
+// longer than 30 s.
 func Start(ctx context.Context, p Program, h *Home, c Config) (*Server, error) {
-	dir, err := h.make(c.Name)
+	return startServer(ctx, p, h, c, reserve)
+}
+
+func startServer(ctx context.Context, p Program, h *Home, c Config, ports func() (*port, error)) (*Server, error) {
+	lines, err := ofServer(c)
 	if err != nil {
 		return nil, fmt.Errorf("redisd: start %s: %w", c.Name, err)
 	}
-	s := &Server{config: c, program: p, dir: dir, gone: make(chan struct{})}
-	if c.Clock {
-		if s.clock, err = newClock(filepath.Join(dir, "clock")); err != nil {
-			return nil, fmt.Errorf("redisd: start %s: %w", c.Name, err)
-		}
+	return p.start(ctx, h, plan{name: c.Name, settings: lines, clock: c.Clock, persist: c.Persist, ports: ports})
+}
+
+// start carries out a plan, on another port when the one is taken.
+func (p Program) start(ctx context.Context, h *Home, n plan) (*Server, error) {
+	if !namePattern.MatchString(n.name) {
+		return nil, fmt.Errorf("redisd: start a server: %q is no name for it: a name has letters, digits, - and no spaces", n.name)
 	}
-	for range tries {
-		if s.port, err = freePort(); err != nil {
-			return nil, fmt.Errorf("redisd: find a port for %s: %w", c.Name, err)
+	if n.clock && preload() == "" {
+		return nil, fmt.Errorf("redisd: start %s: %w: %s", n.name, ErrNoClock, Faketime())
+	}
+	var err error
+	for range portTries {
+		s := p.prepare(h, n)
+		if err = s.first(ctx, n); err == nil {
+			return s, nil
 		}
-		if err = s.Start(ctx); err == nil || !s.portTaken() {
+		if clearing := s.Close(); clearing != nil {
+			return nil, errors.Join(err, clearing)
+		}
+		if !errors.Is(err, errPortTaken) {
 			break
 		}
 	}
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
+	return nil, err
 }
 
-// freePort asks the system for a port. Somebody else may take it until the server
-// does.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close() //nolint:errcheck // it has served
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
-// log is the file that the server writes to.
-func (s *Server) log() string { return filepath.Join(s.dir, "log") }
-
-// portTaken reports whether the server did not start since its port was in use.
-func (s *Server) portTaken() bool {
-	text, err := os.ReadFile(s.log())
-	return err == nil && bytes.Contains(text, []byte("Address already in use"))
-}
-
-// Addr is where the server listens, the same after it came up again.
-func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
-
-// options are its command line.
-func (s *Server) options() []string {
-	options := []string{
-		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--protected-mode", "no", "--daemonize", "no",
-		"--dir", s.dir, "--logfile", s.log(), "--save", "", "--repl-diskless-sync-delay", "0",
-	}
-	if s.config.Persist {
-		options = append(options, "--appendonly", "yes", "--appendfsync", "always", "--aof-use-rdb-preamble", "no",
-			"--aof-load-truncated", "yes", "--auto-aof-rewrite-percentage", "0")
-	}
-	return append(options, s.config.Options...)
-}
-
-// Start brings the server up. It answers, and has its data, when Start returns.
-func (s *Server) Start(ctx context.Context) error {
-	cmd := exec.Command(s.program.Path, s.options()...)
-	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), "TZ=UTC")
-	if s.clock != nil {
-		cmd.Env = append(cmd.Env, s.clock.env()...)
-	}
-	if err := os.Truncate(s.log(), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("redisd: start %s: %w", s.config.Name, err)
-	}
-	p, err := child.Start(cmd)
-	if err != nil {
-		return fmt.Errorf("redisd: start %s: %w", s.config.Name, err)
-	}
-	if err := s.answers(ctx, p); err != nil {
-		_ = p.Kill() // what is the matter is told already
-		<-p.Ended()
-		return fmt.Errorf("redisd: %s does not start: %w%s", s.config.Name, err, s.lastWords())
-	}
-	if s.config.Persist {
-		s.journal = keepJournal(s.dir)
-	}
-	s.mu.Lock()
-	s.process = p
-	s.mu.Unlock()
-	go s.guard(p)
-	return nil
-}
-
-// guard tells of a server that ends and should not.
-func (s *Server) guard(p *child.Process) {
-	<-p.Ended()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.process != p {
-		return
-	}
-	s.process = nil
-	select {
-	case <-s.gone: // it has been so before, and was started again
-	default:
-		close(s.gone)
-	}
-}
-
-// answers waits until the server answers a PING, has ended, or ctx ends.
-func (s *Server) answers(ctx context.Context, p *child.Process) error {
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	last := errors.New("it was not asked yet")
-	for {
-		select {
-		case <-p.Ended():
-			if err := p.Err(); err != nil {
-				return err
-			}
-			return errors.New("it has ended with exit status 0")
-		case <-ctx.Done():
-			return fmt.Errorf("it does not answer in time: %w (%w)", ctx.Err(), last)
-		case <-tick.C:
-		}
-		if last = s.ping(ctx); last == nil {
+// prepare makes a server that has nothing yet that must be cleared away.
+func (p Program) prepare(h *Home, n plan) *Server {
+	s := &Server{name: n.name, home: h, program: p, dir: filepath.Join(h.dir, n.name)}
+	s.data = &data{dir: s.file("data"), kept: n.persist}
+	s.arguments = append([]string{s.file("redis.conf")}, n.flags...)
+	s.greet = func(ctx context.Context) error {
+		if n.greeting == nil {
 			return nil
 		}
-	}
-}
-
-// patience is how long one PING may take.
-const patience = time.Second
-
-// ping is nil when the server is ready.
-func (s *Server) ping(ctx context.Context) error {
-	ctx, stop := context.WithTimeout(ctx, patience)
-	defer stop()
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", s.Addr())
-	if err != nil {
+		replies, err := ask(ctx, s.addr, n.greeting)
+		if err == nil && string(replies[0]) != "+OK\r\n" {
+			err = fmt.Errorf("it answers %q to %q", replies[0], n.greeting)
+		}
 		return err
 	}
-	defer c.Close() //nolint:errcheck // the answer has come
-	end := context.AfterFunc(ctx, func() { _ = c.Close() })
-	defer end()
-	if _, err := c.Write([]byte("PING\r\n")); err != nil {
-		return err
-	}
-	reply := make([]byte, 64)
-	n, err := c.Read(reply)
-	switch {
-	case err != nil:
-		return err
-	case !bytes.HasPrefix(reply[:n], []byte("+PONG")):
-		return fmt.Errorf("it answers %q", reply[:n]) // it loads its data
-	}
-	return nil
+	return s
 }
 
-// wordsKept is how much of a log goes into an error, in bytes.
-const wordsKept = 2 << 10
-
-// lastWords is the end of the log, on lines of its own.
-func (s *Server) lastWords() string {
-	text, err := os.ReadFile(s.log())
-	text = bytes.TrimSpace(text)
-	if err != nil || len(text) == 0 {
-		return ""
+// first makes what the server needs to run, and starts it.
+func (s *Server) first(ctx context.Context, n plan) error {
+	s.turn.Lock() // its home may be closed already
+	defer s.turn.Unlock()
+	if err := s.build(n); err != nil {
+		return fmt.Errorf("redisd: start %s: %w", n.name, err)
 	}
-	return "; the end of its log:\n" + string(text[max(0, len(text)-wordsKept):])
+	return s.run(ctx)
 }
 
-// running is the process, or an error while it is down.
-func (s *Server) running() (*child.Process, error) {
+// build makes what the server needs to run.
+func (s *Server) build(n plan) error {
+	if err := s.home.add(s); err != nil {
+		return err
+	}
+	if err := os.Mkdir(s.data.dir, 0o700); err != nil {
+		return err
+	}
+	var err error
+	if n.clock {
+		if s.clock, err = newClock(s.file("clock")); err != nil {
+			return err
+		}
+	}
+	if s.port, err = n.ports(); err != nil {
+		return fmt.Errorf("find a port: %w", err)
+	}
+	s.addr = fmt.Sprintf("127.0.0.1:%d", s.port.number)
+	// the server writes the file anew when it is told to, as by a Sentinel that
+	// makes it a primary: so it is still one after a restart
+	text := append(onLoopback(s.port.number, s.data.dir), n.settings...).String()
+	return os.WriteFile(s.arguments[0], []byte(text), 0o600)
+}
+
+// Name is the name that it was given.
+func (s *Server) Name() string { return s.name }
+
+// Addr is its address, 127.0.0.1 and a port, always the same.
+func (s *Server) Addr() string { return s.addr }
+
+// Ended returns a channel that is closed when the process that runs now, or ran
+// last, has ended by itself and not by Stop or Close.
+func (s *Server) Ended() <-chan struct{} { return s.current().crashed }
+
+// Log is the end of what it logged, in words that can follow an error.
+func (s *Server) Log() string { return s.lastWords(0) }
+
+// current is the newest process.
+func (s *Server) current() *life {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.process == nil {
-		return nil, fmt.Errorf("redisd: %s is down", s.config.Name)
-	}
-	return s.process, nil
+	return s.life
 }
 
-// Pause stops the server where it is. It does nothing more when Pause returns.
-func (s *Server) Pause() error {
-	p, err := s.running()
-	if err != nil {
-		return err
-	}
-	return p.Pause()
-}
-
-// Resume lets it go on.
-func (s *Server) Resume() error {
-	p, err := s.running()
-	if err != nil {
-		return err
-	}
-	return p.Resume()
-}
-
-// Stop kills the server, paused or not. What it has written in the last stretch of
-// time given is not there when it comes up again: nothing at all for one that does
-// not persist. It has ended when Stop returns.
-func (s *Server) Stop(lose time.Duration) error {
-	p, err := s.running()
-	if err != nil {
-		return err
-	}
-	if err := s.kill(p); err != nil || s.journal == nil {
-		return err
-	}
-	return s.journal.cut(lose)
-}
-
-// kill ends the process for good.
-func (s *Server) kill(p *child.Process) error {
+func (s *Server) isClosed() bool {
 	s.mu.Lock()
-	s.process = nil
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// Close ends it and removes what it kept. Closing it again does nothing.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	l := s.life
 	s.mu.Unlock()
-	if err := p.Kill(); err != nil {
-		return err
+	var err error
+	if l != nil {
+		err = s.end(l) // whoever waits for it does so no longer
 	}
-	<-p.Ended()
-	if s.journal != nil {
-		s.journal.end()
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	s.once.Do(func() { s.closes = s.clear(err) })
+	return s.closes
+}
+
+func (s *Server) clear(err error) error {
+	if s.clock != nil {
+		err = errors.Join(err, s.clock.close())
+	}
+	if s.port != nil {
+		err = errors.Join(err, s.port.release())
+	}
+	if s.home.forget(s) {
+		err = errors.Join(err, os.RemoveAll(s.dir))
+	}
+	if err != nil {
+		return fmt.Errorf("redisd: close %s: %w", s.name, err)
 	}
 	return nil
-}
-
-// Jump moves the server's clock, from its next command on. The ends of keys are
-// times of that clock, and stay.
-func (s *Server) Jump(by time.Duration) error {
-	if s.clock == nil {
-		return fmt.Errorf("redisd: the clock of %s cannot be moved", s.config.Name)
-	}
-	return s.clock.jump(by)
-}
-
-// Drift lets the server's clock run at another rate: at 1.1 it gains a tenth.
-func (s *Server) Drift(rate float64) error {
-	if s.clock == nil {
-		return fmt.Errorf("redisd: the clock of %s cannot be moved", s.config.Name)
-	}
-	return s.clock.drift(rate)
-}
-
-// Ahead is how far the server's clock is ahead of the machine's now.
-func (s *Server) Ahead() time.Duration {
-	if s.clock == nil {
-		return 0
-	}
-	return s.clock.ahead()
-}
-
-// Ended is closed when the server has ended and nobody has stopped it.
-func (s *Server) Ended() <-chan struct{} { return s.gone }
-
-// Close ends the server. It is called once; nothing is called after it.
-func (s *Server) Close() error {
-	if s.clock != nil {
-		s.clock.stand()
-	}
-	p, err := s.running()
-	if err != nil {
-		return nil // it is down already
-	}
-	return s.kill(p)
 }

@@ -49,8 +49,8 @@ func (p *provider) Software() map[string]string {
 func (p *provider) Refuses(n testbed.Need) string {
 	for _, node := range n.Topology.Nodes {
 		if clockOf(node, n.Steps) {
-			if err := redisd.Faketime(); err != nil {
-				return err.Error()
+			if reason := redisd.Faketime(); reason != "" {
+				return reason
 			}
 		}
 	}
@@ -123,7 +123,7 @@ type servers struct {
 }
 
 func (s *servers) Addr(node string) string              { return s.nodes[node].Addr() }
-func (s *servers) Ahead(node string) time.Duration      { return s.nodes[node].Ahead() }
+func (s *servers) Ahead(node string) time.Duration      { return s.nodes[node].Offset() }
 func (s *servers) Pause(node string) error              { return s.nodes[node].Pause() }
 func (s *servers) Resume(node string) error             { return s.nodes[node].Resume() }
 func (s *servers) Stop(n string, l time.Duration) error { return s.nodes[n].Stop(l) }
