@@ -2,6 +2,7 @@ package redisd
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -215,4 +216,24 @@ func parent() error {
 	fmt.Println(h.Dir())
 	_, err = bufio.NewReader(os.Stdin).ReadString('\n')
 	return err
+}
+
+// standsStill reports whether every thread of a process has stopped, as it does
+// some time after SIGSTOP was sent.
+func standsStill(pid int) bool {
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(stats) == 0 {
+		return false
+	}
+	for _, stat := range stats {
+		text, err := os.ReadFile(stat)
+		if err != nil {
+			return false
+		}
+		// the state follows the name, which is in brackets and may have some itself
+		if i := bytes.LastIndex(text, []byte(") ")); i < 0 || text[i+2] != 'T' {
+			return false
+		}
+	}
+	return true
 }

@@ -25,26 +25,6 @@ func directory(pid int) string {
 	return at
 }
 
-// standsStill reports whether every thread of a process has stopped, as it does
-// some time after SIGSTOP was sent.
-func standsStill(pid int) bool {
-	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-	if err != nil || len(stats) == 0 {
-		return false
-	}
-	for _, stat := range stats {
-		text, err := os.ReadFile(stat)
-		if err != nil {
-			return false
-		}
-		// the state follows the name, which is in brackets and may have some itself
-		if i := bytes.LastIndex(text, []byte(") ")); i < 0 || text[i+2] != 'T' {
-			return false
-		}
-	}
-	return true
-}
-
 // hasFaketime reports whether a process has loaded libfaketime, which the loader
 // leaves out without an error from a program that it does not fit.
 func hasFaketime(pid int) bool {

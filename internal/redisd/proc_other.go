@@ -14,9 +14,6 @@ func runsIn(pid int, _ string) bool {
 	return err == nil && p.Signal(syscall.Signal(0)) == nil
 }
 
-// standsStill cannot be known here: a process that was told to stop soon will.
-func standsStill(int) bool { return true }
-
 // hasFaketime cannot be known here.
 func hasFaketime(int) bool { return true }
 

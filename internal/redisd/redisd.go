@@ -41,8 +41,7 @@ const (
 	// the context ends before.
 	patience = 30 * time.Second
 
-	// soon is how long the kernel may take to end a process that was killed, and to
-	// stop one.
+	// soon is how long the kernel may take to end a process that was killed.
 	soon = 10 * time.Second
 
 	// portTries is how often a new server is given another port because the one it
