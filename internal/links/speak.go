@@ -47,8 +47,7 @@ func (c *Conn) say(piece []byte) {
 			c.sayRaw(string(piece))
 			return
 		}
-		name := c.Name()
-		h.send(&message{bytes: fmt.Appendf(nil, "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$%d\r\n%s\r\n", len(name), name), role: naming}, false)
+		h.send(&message{bytes: resp.AppendCommand(nil, "CLIENT", "SETNAME", c.Name()), role: naming}, false)
 	}
 	c.Link.mu.Lock()
 	garbled := c.garbled

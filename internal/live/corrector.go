@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"lockpick/internal/resp"
 	"lockpick/internal/tap"
 )
 
@@ -94,7 +95,7 @@ func (c *corrector) about(key string, open func(*question) bool, change func(*qu
 // run asks the node until ctx ends. It begins anew when the node comes up again.
 func (c *corrector) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		_ = c.node.ask(ctx, func(do asker) error { // which ends when the node goes down
+		_ = c.node.ask(ctx, func(do resp.Asker) error { // which ends when the node goes down
 			c.forget()
 			if _, err := do("CLIENT", "SETNAME", correctorName); err != nil {
 				return err
@@ -114,7 +115,7 @@ func (c *corrector) forget() {
 	c.asked = nil
 }
 
-func (c *corrector) serve(ctx context.Context, do asker) error {
+func (c *corrector) serve(ctx context.Context, do resp.Asker) error {
 	for {
 		select {
 		case <-ctx.Done():

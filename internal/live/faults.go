@@ -9,6 +9,7 @@ import (
 
 	"lockpick/faults"
 	"lockpick/internal/links"
+	"lockpick/internal/resp"
 )
 
 // What the world can do. A fault has struck when the call returns.
@@ -250,7 +251,7 @@ func (w *world) ForgetScripts(name string) error {
 	if err != nil {
 		return err
 	}
-	return n.ask(w.ctx, func(do asker) error {
+	return n.ask(w.ctx, func(do resp.Asker) error {
 		_, err := do("SCRIPT", "FLUSH", "SYNC")
 		return err
 	})
@@ -322,7 +323,7 @@ func (n *node) comeUp() error {
 	}
 	ctx, stop := context.WithTimeout(n.world.ctx, hearing)
 	defer stop()
-	return n.ask(ctx, func(do asker) error {
+	return n.ask(ctx, func(do resp.Asker) error {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.down = false
@@ -336,7 +337,7 @@ const evictor = "lockpick:evictor"
 
 // evict takes a key away. No client did it.
 func (n *node) evict(key string) error {
-	return n.ask(n.world.ctx, func(do asker) error {
+	return n.ask(n.world.ctx, func(do resp.Asker) error {
 		if _, err := do("CLIENT", "SETNAME", evictor); err != nil {
 			return err
 		}

@@ -359,6 +359,11 @@ func (n *node) settle(m *links.Command) *command {
 	return cmd
 }
 
+// ask lets do speak with the node directly, past every link.
+func (n *node) ask(ctx context.Context, do func(resp.Asker) error) error {
+	return resp.Ask(ctx, n.world.servers.Addr(n.name), do)
+}
+
 // hearing is how long a node that runs may take to print what it has done.
 const hearing = 5 * time.Second
 
@@ -378,7 +383,7 @@ func (n *node) sync() bool {
 	n.mu.Unlock()
 	ctx, stop := context.WithTimeout(n.world.ctx, hearing)
 	defer stop()
-	if err := n.ask(ctx, func(do asker) error { _, err := do("ECHO", word); return err }); err != nil {
+	if err := n.ask(ctx, func(do resp.Asker) error { _, err := do("ECHO", word); return err }); err != nil {
 		return false
 	}
 	select {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"time"
 
 	"lockpick/internal/resp"
@@ -18,41 +17,18 @@ const answerWithin = time.Second
 func ask(ctx context.Context, addr string, commands ...[]string) ([][]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // ends a read that waits
-	var text []byte
-	for _, c := range commands {
-		text = appendCommand(text, c)
-	}
-	if _, err := conn.Write(text); err != nil {
-		return nil, err
-	}
-	var cut resp.Replies
 	var all [][]byte
-	for buf := make([]byte, 4<<10); len(all) < len(commands); {
-		n, err := conn.Read(buf)
-		more, broken := cut.Feed(buf[:n])
-		all = append(all, more...)
-		if broken != nil {
-			return nil, broken
+	err := resp.Ask(ctx, addr, func(do resp.Asker) error {
+		for _, c := range commands {
+			reply, err := do(c...)
+			if err != nil {
+				return err
+			}
+			all = append(all, reply)
 		}
-		if err != nil && len(all) < len(commands) {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-func appendCommand(b []byte, args []string) []byte {
-	b = fmt.Appendf(b, "*%d\r\n", len(args))
-	for _, a := range args {
-		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(a), a)
-	}
-	return b
+		return nil
+	})
+	return all, err
 }
 
 // isUp returns nil when the process of that number answers at addr and has loaded

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"lockpick/internal/resp"
 )
 
 func TestStopAndStart(t *testing.T) {
@@ -85,7 +87,7 @@ func TestPause(t *testing.T) {
 	if _, err := os.Stat("/proc/self"); err == nil && !standsStill(pidOf(s)) {
 		t.Error("it runs after Pause has returned")
 	}
-	_, err = c.Write(appendCommand(nil, []string{"SET", "k", "v"}))
+	_, err = c.Write(resp.AppendCommand(nil, "SET", "k", "v"))
 	must(t, err)
 	must(t, c.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
 	reply := make([]byte, 16)

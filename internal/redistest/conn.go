@@ -2,10 +2,11 @@ package redistest
 
 import (
 	"bufio"
-	"fmt"
 	"net"
 	"strconv"
 	"time"
+
+	"lockpick/internal/resp"
 )
 
 // Conn is a connection to a server, used by one goroutine at a time.
@@ -43,11 +44,7 @@ func (c *Conn) Send(args ...string) error {
 
 // Command returns the bytes of a command.
 func Command(args ...string) []byte {
-	b := fmt.Appendf(nil, "*%d\r\n", len(args))
-	for _, a := range args {
-		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(a), a)
-	}
-	return b
+	return resp.AppendCommand(nil, args...)
 }
 
 // Receive returns the bytes of the next reply, of RESP2 or RESP3.

@@ -1,5 +1,5 @@
 // Package resp reads what a Redis client and a server say to each other: it cuts
-// bytes into whole commands and replies, and says a reply in words.
+// bytes into whole commands and replies, says a reply in words, and writes commands.
 //
 // It knows the framing of RESP2 and RESP3 and not what a message means.
 //
@@ -7,7 +7,10 @@
 // messages, so whoever cuts keeps what is not complete until the rest comes.
 package resp
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // ErrCommand means that a client wrote what is no command.
 var ErrCommand = errors.New("resp: what was written is not a Redis command")
@@ -49,6 +52,15 @@ func (c *Commands) Feed(b []byte) ([]Command, error) {
 	}
 	c.rest = text
 	return all, nil
+}
+
+// AppendCommand appends the bytes of a command to b.
+func AppendCommand(b []byte, args ...string) []byte {
+	b = fmt.Appendf(b, "*%d\r\n", len(args))
+	for _, a := range args {
+		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(a), a)
+	}
+	return b
 }
 
 // Rest returns what belongs to no command yet, or after an error to none at all.

@@ -42,6 +42,18 @@ func TestCommandsInPieces(t *testing.T) {
 	}
 }
 
+// What is written is what the tests take for the wire, and is cut again.
+func TestAppendCommand(t *testing.T) {
+	args := []string{"SET", "k", "", "a\r\n$1\r\nb"}
+	if got := string(AppendCommand([]byte("+OK\r\n"), args...)); got != "+OK\r\n"+wire(args...) {
+		t.Errorf("it is %q", got)
+	}
+	var c Commands
+	if got, err := c.Feed(AppendCommand(nil, args...)); err != nil || len(got) != 1 || !slices.Equal(got[0].Args, args) {
+		t.Errorf("cut again: %q, %v", got, err)
+	}
+}
+
 func TestNoCommand(t *testing.T) {
 	for _, text := range []string{"GET k\r\n", "*x\r\n", "*0\r\n", "*-1\r\n", "*1\r\n:1\r\n", "*1\r\n$-1\r\n", "*99999999999999999999\r\n", "*1\r\n$" + strings.Repeat("9", 40)} {
 		var c Commands
