@@ -33,8 +33,8 @@ type Keys struct {
 
 // state is what was last seen of a key.
 type state struct {
-	data   data
-	value  string // data by the history's names
+	data   Value
+	value  string // it by the history's names
 	holder string // the client that stored it
 	ends   time.Time
 	lives  bool // it has an end
@@ -123,7 +123,7 @@ func (k *Keys) Restore(all []Key, text string) []Key {
 			k.db.Del(key.Name)
 			continue
 		}
-		s.data.write(k.db, key.Name)
+		s.data.Write(k.db, key.Name)
 		if s.lives {
 			k.db.SetTTL(key.Name, s.ends.Sub(now))
 		}
@@ -208,7 +208,7 @@ func (k *Keys) drop(key Key, by, text string) {
 // read looks at a key. A value that has changed was stored by holder; one that has
 // not, by whoever did before, unless no client's command is looked at.
 func (k *Keys) read(name string, was state, by, holder string) state {
-	s := state{data: readData(k.db, name), holder: holder}
+	s := state{data: ReadValue(k.db, name), holder: holder}
 	if was.data.equal(s.data) {
 		s.value = was.value
 		if by != "" || holder == "" {

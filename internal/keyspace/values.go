@@ -10,36 +10,36 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// data is a key's value as the engine keeps it.
-type data struct {
-	kind  string
-	parts []string // the string; or the fields of a hash with their values, the elements of a list or a set, the members of a sorted set with their scores
+// Value is what a key holds, as the engine keeps it.
+type Value struct {
+	Kind  string   // as TYPE says it
+	Parts []string // the string; or the fields of a hash with their values, the elements of a list or a set, the members of a sorted set with their scores
 }
 
-func (d data) equal(o data) bool { return d.kind == o.kind && slices.Equal(d.parts, o.parts) }
+func (v Value) equal(o Value) bool { return v.Kind == o.Kind && slices.Equal(v.Parts, o.Parts) }
 
-// readData takes a key's value out of the database. The errors are for keys of
+// ReadValue takes a key's value out of a database. The errors are for keys of
 // another kind, which the switch has ruled out.
-func readData(db *miniredis.RedisDB, name string) data {
-	d := data{kind: db.Type(name)}
-	switch d.kind {
+func ReadValue(db *miniredis.RedisDB, name string) Value {
+	v := Value{Kind: db.Type(name)}
+	switch v.Kind {
 	case "string":
-		v, _ := db.Get(name)
-		d.parts = []string{v}
+		text, _ := db.Get(name)
+		v.Parts = []string{text}
 	case "hash":
 		fields, _ := db.HKeys(name)
 		for _, f := range fields {
-			d.parts = append(d.parts, f, db.HGet(name, f))
+			v.Parts = append(v.Parts, f, db.HGet(name, f))
 		}
 	case "list":
-		d.parts, _ = db.List(name)
+		v.Parts, _ = db.List(name)
 	case "set":
-		d.parts, _ = db.Members(name)
+		v.Parts, _ = db.Members(name)
 	case "zset":
 		scores, _ := db.SortedSet(name)
-		d.parts = ranked(scores)
+		v.Parts = ranked(scores)
 	}
-	return d
+	return v
 }
 
 // ranked returns the members of a sorted set in order, each with its score.
@@ -71,49 +71,54 @@ func decimal(f float64) string {
 	return strconv.FormatFloat(f, 'f', -1, 64)
 }
 
-// write puts the value into the database, in place of what was there.
-func (d data) write(db *miniredis.RedisDB, name string) {
+// Write puts the value into a database, in place of what was there, and reports
+// whether it is of a kind that it can. The parts of one that was read are as they
+// must be.
+func (v Value) Write(db *miniredis.RedisDB, name string) bool {
 	db.Del(name)
-	switch d.kind {
+	switch v.Kind {
 	case "string":
-		_ = db.Set(name, d.parts[0])
+		_ = db.Set(name, v.Parts[0])
 	case "hash":
-		db.HSet(name, d.parts...)
+		db.HSet(name, v.Parts...)
 	case "list":
-		_, _ = db.Push(name, d.parts...)
+		_, _ = db.Push(name, v.Parts...)
 	case "set":
-		_, _ = db.SetAdd(name, d.parts...)
+		_, _ = db.SetAdd(name, v.Parts...)
 	case "zset":
-		for i := 0; i < len(d.parts); i += 2 {
-			score, _ := strconv.ParseFloat(d.parts[i+1], 64)
-			_, _ = db.ZAdd(name, score, d.parts[i])
+		for i := 0; i < len(v.Parts); i += 2 {
+			score, _ := strconv.ParseFloat(v.Parts[i+1], 64)
+			_, _ = db.ZAdd(name, score, v.Parts[i])
 		}
+	default:
+		return false
 	}
+	return true
 }
 
 // render says the value in one line: a hash as field=value, a sorted set as
 // member:score.
-func (d data) render(name func(string) string) string {
-	switch d.kind {
+func (v Value) render(name func(string) string) string {
+	switch v.Kind {
 	case "string":
-		return name(d.parts[0])
+		return name(v.Parts[0])
 	case "hash", "zset":
 		mark := "="
-		if d.kind == "zset" {
+		if v.Kind == "zset" {
 			mark = ":"
 		}
-		pairs := make([]string, 0, len(d.parts)/2)
-		for i := 0; i < len(d.parts); i += 2 {
-			pairs = append(pairs, name(d.parts[i])+mark+name(d.parts[i+1]))
+		pairs := make([]string, 0, len(v.Parts)/2)
+		for i := 0; i < len(v.Parts); i += 2 {
+			pairs = append(pairs, name(v.Parts[i])+mark+name(v.Parts[i+1]))
 		}
 		return strings.Join(pairs, " ")
 	case "list", "set":
-		elements := make([]string, len(d.parts))
-		for i, e := range d.parts {
+		elements := make([]string, len(v.Parts))
+		for i, e := range v.Parts {
 			elements[i] = name(e)
 		}
 		return fmt.Sprintf("[%s]", strings.Join(elements, " "))
 	default:
-		return d.kind
+		return v.Kind
 	}
 }

@@ -160,13 +160,13 @@ func (c *chase) catchUp(slack time.Duration) (all, slips int) {
 			if i := slices.Index(names, f.name); i >= 0 {
 				names = slices.Delete(names, i, i+1)
 			}
-			is := read(keys, f.name)
+			is := keyspace.ReadValue(keys, f.name)
 			end := int64(-1)
 			if left := keys.TTL(f.name); left > 0 {
 				end = c.shadow.machine.engine.Now().Add(left).UnixMilli()
 			}
-			if is.kind != f.kind || !slices.Equal(ordered(is), ordered(f.value)) {
-				c.fault("key %q of database %d is %q, and of the shadow %q", f.name, db, f.value, is)
+			if is.Kind != f.Kind || !slices.Equal(ordered(is), ordered(f.Value)) {
+				c.fault("key %q of database %d is %q, and of the shadow %q", f.name, db, f.Value, is)
 			}
 			if late := time.Duration(end-f.ends) * time.Millisecond; late != 0 && late.Abs() <= slack {
 				slips++
@@ -220,17 +220,17 @@ func (c *chase) hearUntil(mark string) {
 }
 
 // ordered puts elements without an order into one.
-func ordered(v value) []string {
-	if v.kind == "list" || v.kind == "string" {
-		return v.parts
+func ordered(v keyspace.Value) []string {
+	if v.Kind == "list" || v.Kind == "string" {
+		return v.Parts
 	}
 	each := 2
-	if v.kind == "set" {
+	if v.Kind == "set" {
 		each = 1
 	}
 	var all []string
-	for pair := range slices.Chunk(v.parts, each) {
-		if v.kind == "zset" {
+	for pair := range slices.Chunk(v.Parts, each) {
+		if v.Kind == "zset" {
 			score, _ := strconv.ParseFloat(pair[1], 64) // parseKeys and the engine let nothing else pass
 			pair = []string{pair[0], fmt.Sprint(score)}
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"lockpick/internal/engine"
+	"lockpick/internal/keyspace"
 )
 
 // rehearsal runs scripts on a copy of the keys, for their replies and to know how
@@ -75,7 +76,7 @@ func (r *rehearsal) copyOf(keys *engine.Engine) bool {
 			to.Del(key)
 		}
 		for _, key := range from.Keys() {
-			if !put(to, key, read(from, key)) {
+			if !keyspace.ReadValue(from, key).Write(to, key) {
 				return false
 			}
 			if left := from.TTL(key); left > 0 {

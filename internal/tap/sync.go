@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"lockpick/internal/keyspace"
 )
 
 // Sync makes the shadow equal to the server, and records the differences with the
@@ -48,7 +50,7 @@ func (s *Shadow) install(found []foundKey) {
 		db.Del(key)
 	}
 	for _, f := range found {
-		put(db, f.name, f.value) // it is of a kind that parseKeys lets pass
+		f.Write(db, f.name) // it is of a kind that parseKeys lets pass
 		if f.ends < 0 {
 			continue
 		}
@@ -87,7 +89,7 @@ return all`
 // foundKey is a key of the server.
 type foundKey struct {
 	name string
-	value
+	keyspace.Value
 	ends int64 // by Unix time in milliseconds, negative for never
 }
 
@@ -99,15 +101,15 @@ func parseKeys(reply []byte) ([]foundKey, error) {
 		if r.length('*') != 4 {
 			r.fail()
 		}
-		k := foundKey{name: r.text(), value: value{kind: r.text()}, ends: r.integer()}
+		k := foundKey{name: r.text(), Value: keyspace.Value{Kind: r.text()}, ends: r.integer()}
 		for range r.length('*') {
-			k.parts = append(k.parts, r.text())
+			k.Parts = append(k.Parts, r.text())
 		}
 		if r.err != nil {
 			break
 		}
-		if !k.sound() {
-			return nil, fmt.Errorf("key %q is a %s of %d parts, which cannot be followed", k.name, k.kind, len(k.parts))
+		if !sound(k.Value) {
+			return nil, fmt.Errorf("key %q is a %s of %d parts, which cannot be followed", k.name, k.Kind, len(k.Parts))
 		}
 		all = append(all, k)
 	}
@@ -117,10 +119,10 @@ func parseKeys(reply []byte) ([]foundKey, error) {
 	return all, r.err
 }
 
-// sound reports whether a value is one that put can take.
-func (v value) sound() bool {
-	n := len(v.parts)
-	switch v.kind {
+// sound reports whether a value of a server's can be written to a database.
+func sound(v keyspace.Value) bool {
+	n := len(v.Parts)
+	switch v.Kind {
 	case "string":
 		return n == 1
 	case "list", "set":
@@ -129,7 +131,7 @@ func (v value) sound() bool {
 		return n > 0 && n%2 == 0
 	case "zset":
 		for i := 1; i < n; i += 2 {
-			if _, err := strconv.ParseFloat(v.parts[i], 64); err != nil {
+			if _, err := strconv.ParseFloat(v.Parts[i], 64); err != nil {
 				return false
 			}
 		}

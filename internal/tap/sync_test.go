@@ -120,8 +120,8 @@ func FuzzParseKeys(f *testing.F) {
 		}
 		again := fmt.Appendf(nil, "*%d\r\n", len(found))
 		for _, k := range found {
-			again = fmt.Appendf(again, "*4\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n:%d\r\n*%d\r\n", len(k.name), k.name, len(k.kind), k.kind, k.ends, len(k.parts))
-			for _, p := range k.parts {
+			again = fmt.Appendf(again, "*4\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n:%d\r\n*%d\r\n", len(k.name), k.name, len(k.Kind), k.Kind, k.ends, len(k.Parts))
+			for _, p := range k.Parts {
 				again = fmt.Appendf(again, "$%d\r\n%s\r\n", len(p), p)
 			}
 		}
