@@ -2,8 +2,6 @@ package live
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"time"
 
 	"lockpick/faults"
@@ -71,42 +69,17 @@ func (l *wire) release(dir int) {
 // askStore carries a request about the client's resource to the store, and the
 // answer back.
 func (c *client) askStore(ctx context.Context, do func(*resource.Resource) (any, error)) (any, error) {
-	type answer struct {
-		value any
-		err   error
-	}
 	if err := c.process.gate(ctx); err != nil {
 		return nil, err
 	}
 	w := c.process.world
 	l := w.wires[c.name]
-	reply := make(chan answer, 1)
+	reply := make(chan resource.Answer, 1)
 	w.mu.Lock()
 	l.send(toNode, func() {
 		v, err := do(c.resource)
-		l.send(toClient, func() { reply <- answer{v, err} })
+		l.send(toClient, func() { reply <- resource.Answer{Value: v, Err: err} })
 	})
 	w.mu.Unlock()
-
-	limit := time.NewTimer(max(time.Duration(float64(storeTimeout)*w.spec.Scale), shortestTimeout))
-	defer limit.Stop()
-	var got answer
-	select {
-	case got = <-reply:
-	case <-ctx.Done():
-		got.err = ctx.Err()
-	case <-limit.C:
-		got.err = fmt.Errorf("the store does not answer: %w", os.ErrDeadlineExceeded)
-	}
-	if err := c.process.gate(context.Background()); err != nil {
-		return nil, err
-	}
-	if got.err == nil {
-		return got.value, nil
-	}
-	select { // an answer that came while the client stood still counts
-	case got = <-reply:
-	default:
-	}
-	return got.value, got.err
+	return resource.Await(ctx, reply, max(time.Duration(float64(storeTimeout)*w.spec.Scale), shortestTimeout), func() error { return c.process.gate(context.Background()) })
 }

@@ -2,6 +2,9 @@ package resource
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"time"
 
 	"lockpick/impls"
 )
@@ -15,6 +18,39 @@ type Remote struct {
 	// Ask carries a request to the store, has it done there, and brings back what
 	// came out. Any error that do did not give leaves the outcome unknown.
 	Ask func(ctx context.Context, do func(*Resource) (any, error)) (any, error)
+}
+
+// Answer is what came of a request.
+type Answer struct {
+	Value any
+	Err   error
+}
+
+// Await waits for the answer to a request that a client has sent, for as long as
+// the client waits. gate blocks while the client stands still and fails when it is
+// dead: an answer that came while it stood still counts.
+func Await(ctx context.Context, reply <-chan Answer, wait time.Duration, gate func() error) (any, error) {
+	limit := time.NewTimer(wait)
+	defer limit.Stop()
+	var got Answer
+	select {
+	case got = <-reply:
+	case <-ctx.Done():
+		got.Err = ctx.Err()
+	case <-limit.C:
+		got.Err = fmt.Errorf("the store does not answer: %w", os.ErrDeadlineExceeded)
+	}
+	if err := gate(); err != nil {
+		return nil, err
+	}
+	if got.Err == nil {
+		return got.Value, nil
+	}
+	select {
+	case got = <-reply:
+	default:
+	}
+	return got.Value, got.Err
 }
 
 // ask is Ask with an answer of a type.

@@ -2,8 +2,6 @@ package sim
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"time"
 
 	"lockpick/internal/resource"
@@ -17,16 +15,12 @@ const StoreTimeout = 5*time.Second + 499*time.Nanosecond
 // askStore sends a request about the client's resource to the store, which belongs
 // to the goroutine of world.loop, and waits for its answer.
 func (c *client) askStore(ctx context.Context, do func(*resource.Resource) (any, error)) (any, error) {
-	type answer struct {
-		value any
-		err   error
-	}
 	if err := c.gate(0); err != nil {
 		return nil, err
 	}
 	w := c.world
 	l := w.links[linkKey{c.name, w.store.Name()}]
-	reply := make(chan answer, 1)
+	reply := make(chan resource.Answer, 1)
 	w.mu.Lock()
 	l.opened++
 	number := l.opened // each request is a connection of its own: it may overtake and be lost alone
@@ -34,29 +28,8 @@ func (c *client) askStore(ctx context.Context, do func(*resource.Resource) (any,
 		v, err := do(c.resource)
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		l.send(toClient, number, &stream{}, func() { reply <- answer{v, err} })
+		l.send(toClient, number, &stream{}, func() { reply <- resource.Answer{Value: v, Err: err} })
 	})
 	w.mu.Unlock()
-
-	limit := time.NewTimer(StoreTimeout)
-	defer limit.Stop()
-	var got answer
-	select {
-	case got = <-reply:
-	case <-ctx.Done():
-		got.err = ctx.Err()
-	case <-limit.C:
-		got.err = fmt.Errorf("the store does not answer: %w", os.ErrDeadlineExceeded)
-	}
-	if err := c.gate(0); err != nil {
-		return nil, err
-	}
-	if got.err == nil {
-		return got.value, nil
-	}
-	select { // an answer that came while the client stood still counts
-	case got = <-reply:
-	default:
-	}
-	return got.value, got.err
+	return resource.Await(ctx, reply, StoreTimeout, func() error { return c.gate(0) })
 }
