@@ -51,18 +51,22 @@ const (
 	shortestTimeout = 150 * time.Millisecond
 )
 
+// scaled is a time-out at the run's scale.
+func (w *world) scaled(d time.Duration) time.Duration {
+	return max(time.Duration(float64(d)*w.spec.Scale), shortestTimeout)
+}
+
 // timeout is how long a client of the run waits for a reply. What stops a client
 // between writing a command and sending it finds the command at the link: the
 // client has begun to wait for the reply, and must not have given up when it wakes.
 func (w *world) timeout() time.Duration {
-	d := max(time.Duration(float64(ioTimeout)*w.spec.Scale), shortestTimeout)
 	longest := time.Duration(0)
 	for _, s := range w.spec.Steps {
 		if p, ok := s.Fault.(faults.Pause); ok && p.Client != "" && s.When.Wire != nil && s.When.Wire.Point == faults.BeforeSend {
 			longest = max(longest, s.For)
 		}
 	}
-	return d + longest
+	return w.scaled(ioTimeout) + longest
 }
 
 // Lock implements testbed.Client: it makes the handle in the client's process.

@@ -193,10 +193,8 @@ func (n *node) tell(cmd *command) {
 	case cmd.reply != nil:
 		n.trust(cmd)
 		n.record(cmd, cmd.at, cmd.reply)
-	case n.underWay(cmd):
-		return // its answer will come, or not
-	default:
-		n.record(cmd, cmd.at, cmd.shadow)
+	case cmd.settled:
+		n.record(cmd, cmd.at, cmd.shadow) // no answer will come
 	}
 }
 
@@ -234,17 +232,6 @@ func (n *node) err() error {
 		return fmt.Errorf("%w: %s", testbed.ErrDisturbed, n.astray)
 	}
 	return nil
-}
-
-// underWay reports whether the command may still be answered. The caller holds
-// n.mu.
-func (n *node) underWay(cmd *command) bool {
-	for _, one := range n.under {
-		if one == cmd {
-			return true
-		}
-	}
-	return false
 }
 
 // tellRefused records a command that the node has answered without a line of
@@ -354,6 +341,7 @@ func (n *node) settle(m *links.Command) *command {
 	cmd := n.under[m]
 	delete(n.under, m)
 	if cmd != nil {
+		cmd.settled = true
 		n.tell(cmd)
 	}
 	return cmd

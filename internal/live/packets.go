@@ -26,6 +26,7 @@ type command struct {
 	shadow   []byte // what the node's shadow answered; nil when it does not know
 	answered time.Duration
 	reply    []byte // nil until it comes
+	settled  bool   // it was delivered or lost
 	told     bool   // it is in the history
 }
 

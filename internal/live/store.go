@@ -81,5 +81,5 @@ func (c *client) askStore(ctx context.Context, do func(*resource.Resource) (any,
 		l.send(toClient, func() { reply <- resource.Answer{Value: v, Err: err} })
 	})
 	w.mu.Unlock()
-	return resource.Await(ctx, reply, max(time.Duration(float64(storeTimeout)*w.spec.Scale), shortestTimeout), func() error { return c.process.gate(context.Background()) })
+	return resource.Await(ctx, reply, w.scaled(storeTimeout), func() error { return c.process.gate(context.Background()) })
 }
