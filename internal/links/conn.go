@@ -108,18 +108,24 @@ func (c *Conn) settle(m *Command) bool {
 	return is
 }
 
+// tell calls the hook that says what became of a command, if none has been yet. It may
+// be nil.
+func (c *Conn) tell(m *Command, hook func(*Command)) {
+	c.Link.mu.Lock()
+	is := c.settle(m)
+	c.Link.mu.Unlock()
+	if is {
+		c.telling.Lock()
+		hook(m)
+		c.telling.Unlock()
+	}
+}
+
 // lose says of commands that the client gets no reply. Some may be nil, or have
 // been lost or delivered before.
 func (c *Conn) lose(all ...*Command) {
 	for _, m := range all {
-		c.Link.mu.Lock()
-		is := c.settle(m)
-		c.Link.mu.Unlock()
-		if is {
-			c.telling.Lock()
-			c.Link.network.hooks.Lost(m)
-			c.telling.Unlock()
-		}
+		c.tell(m, c.Link.network.hooks.Lost)
 	}
 }
 

@@ -151,24 +151,12 @@ func (c *Conn) back() {
 			break
 		}
 		if m.command != nil {
-			c.deliver(m.command)
+			c.tell(m.command, c.Link.network.hooks.Delivered)
 		}
 		h.write(stub, m.bytes)
 	}
 	stub.Close()
 	if c.gone() {
 		c.loseAll()
-	}
-}
-
-// deliver says that a reply has come through.
-func (c *Conn) deliver(m *Command) {
-	c.Link.mu.Lock()
-	is := c.settle(m)
-	c.Link.mu.Unlock()
-	if is {
-		c.telling.Lock()
-		c.Link.network.hooks.Delivered(m)
-		c.telling.Unlock()
 	}
 }
