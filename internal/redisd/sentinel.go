@@ -25,16 +25,11 @@ var hasten = []string{"SENTINEL", "DEBUG", "info-period", "100", "publish-period
 // StartSentinel starts a Sentinel on a free port and returns when it answers; it
 // then knows nobody but the primary. All that Start says holds for it, and so do a
 // Server's methods, but that its clock cannot be moved and that it remembers,
-// whatever it is to lose, what it has written down. Before Redis 7.0 it is slower
-// to learn of the others, since it cannot be told to look around more often.
+// whatever it is to lose, what it has written down.
 func StartSentinel(ctx context.Context, p Program, h *Home, c SentinelConfig) (*Server, error) {
 	lines, err := ofSentinel(c)
 	if err != nil {
 		return nil, fmt.Errorf("redisd: start %s: %w", c.Name, err)
 	}
-	n := plan{name: c.Name, settings: lines, flags: []string{"--sentinel"}, ports: reserve}
-	if p.atLeast(7, 0) {
-		n.greeting = hasten
-	}
-	return p.start(ctx, h, n)
+	return p.start(ctx, h, plan{name: c.Name, settings: lines, flags: []string{"--sentinel"}, ports: reserve, greeting: hasten})
 }

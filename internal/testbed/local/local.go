@@ -90,7 +90,6 @@ func (p *provider) Build(ctx context.Context, n testbed.Need) (live.Servers, err
 	if err != nil {
 		return nil, err
 	}
-	s := &servers{home: home, nodes: map[string]*redisd.Server{}}
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	var starting sync.WaitGroup
@@ -104,13 +103,12 @@ func (p *provider) Build(ctx context.Context, n testbed.Need) (live.Servers, err
 		})
 	}
 	starting.Wait()
-	for i, one := range started {
-		if one != nil {
-			s.nodes[n.Topology.Nodes[i]] = one
-		}
-	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(err, home.Close())
+	}
+	s := &servers{home: home, nodes: map[string]*redisd.Server{}}
+	for i, name := range n.Topology.Nodes {
+		s.nodes[name] = started[i]
 	}
 	return s, nil
 }
@@ -152,10 +150,4 @@ func (s *servers) Err() error {
 	return nil
 }
 
-func (s *servers) Close() error {
-	var errs []error
-	for _, one := range s.nodes {
-		errs = append(errs, one.Close())
-	}
-	return errors.Join(append(errs, s.home.Close())...)
-}
+func (s *servers) Close() error { return s.home.Close() }
