@@ -262,8 +262,10 @@ func TestClock(t *testing.T) {
 		_, err := l.Acquire(context.Background())
 		done <- err
 	}()
-	for server.TotalConnectionCount() == 0 { // it has begun to wait
-		time.Sleep(time.Millisecond)
+	for end := time.Now().Add(20 * time.Second); server.TotalConnectionCount() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it has not begun to wait within 20 s")
+		}
 	}
 	select {
 	case err := <-done:
