@@ -62,7 +62,7 @@ var arrows = []arrow{
 	}},
 	{"internal/harness", []string{"internal/testbed", "impls", "faults", "scenarios", "checker", "checker/history"}},
 
-	{"internal/redistest", []string{"internal/child", "internal/require", "internal/resp"}},
+	{"internal/redistest", []string{"internal/child", "internal/redisd", "internal/require", "internal/resp"}},
 	{"internal/reference", []string{"impls", "impls/catalog", "scenarios", "faults", "checker", "internal/harness"}},
 
 	{"cmd/lockpick", []string{

@@ -156,11 +156,12 @@ func (c *clock) close() error {
 	return err
 }
 
-// environment is what libfaketime wants to find.
-func (c *clock) environment() []string {
+// FaketimeEnvironment is what makes a program go by the clock that a file tells in
+// libfaketime's words, and read the file whenever it looks at it.
+func FaketimeEnvironment(file string) []string {
 	return []string{
 		"LD_PRELOAD=" + preload(),
-		"FAKETIME_TIMESTAMP_FILE=" + c.file,
+		"FAKETIME_TIMESTAMP_FILE=" + file,
 		"FAKETIME_NO_CACHE=1",
 		"FAKETIME_DONT_FAKE_MONOTONIC=1", // else a step back stops the server's own timers
 		"TZ=UTC",

@@ -52,7 +52,7 @@ func (s *Server) begin() (*life, error) {
 	// this process may have such a clock itself
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "FAKETIME") })
 	if s.clock != nil {
-		cmd.Env = append(cmd.Env, s.clock.environment()...)
+		cmd.Env = append(cmd.Env, FaketimeEnvironment(s.clock.file)...)
 	}
 
 	s.mu.Lock()

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"lockpick/internal/child"
+	"lockpick/internal/redisd"
 	"lockpick/internal/require"
 )
 
@@ -72,36 +73,14 @@ func Start(t testing.TB, options ...Option) *Server {
 // skips the test without.
 func StartAt(t testing.TB, now time.Time, options ...Option) *Server {
 	t.Helper()
-	faketime, libc := faketimeLibraries()
-	if faketime == "" {
-		require.Missing(t, "faketime", "libfaketime is not installed")
+	if reason := redisd.Faketime(); reason != "" {
+		require.Missing(t, "faketime", reason)
 	}
 	clock := filepath.Join(t.TempDir(), "clock")
 	if err := writeClock(clock, now); err != nil {
 		t.Fatal(err)
 	}
-	return start(t, clock, []string{
-		// glibc's malloc must win over jemalloc, which asks for the time while
-		// libfaketime is still being loaded, and so hangs
-		"LD_PRELOAD=" + faketime + ":" + libc,
-		"FAKETIME_TIMESTAMP_FILE=" + clock,
-		"FAKETIME_NO_CACHE=1",
-		"FAKETIME_DONT_FAKE_MONOTONIC=1", // else a step back stops the server's own timers
-		"TZ=UTC",
-	}, options)
-}
-
-// faketimeLibraries finds libfaketime and the libc beside it.
-func faketimeLibraries() (faketime, libc string) {
-	found, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
-	if err != nil || len(found) == 0 {
-		return "", ""
-	}
-	libc = filepath.Join(filepath.Dir(filepath.Dir(found[0])), "libc.so.6")
-	if _, err := os.Stat(libc); err != nil {
-		return "", ""
-	}
-	return found[0], libc
+	return start(t, clock, redisd.FaketimeEnvironment(clock), options)
 }
 
 func start(t testing.TB, clock string, env []string, options []Option) *Server {
